@@ -1,0 +1,46 @@
+"""scikit-learn's callbacks where the installed version has them, and nothing elsewhere."""
+
+from typing import Any
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # scikit-learn before 1.9
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """No callbacks can be set."""
+
+    def with_callbacks(method: Any) -> Any:
+        return method
+
+
+class Passes:
+    """Tells callbacks about the passes of a fit; asks them whether to stop."""
+
+    def __init__(self, estimator: Any, n_passes: int, X: Any) -> None:
+        self._estimator, self._X = estimator, X
+        begin = getattr(estimator, "_init_callback_context", None)
+        self._root = begin(max_subtasks=n_passes) if begin is not None else None
+        if self._root is not None:
+            self._root.call_on_fit_task_begin(estimator=estimator, X=X)
+
+    def begin(self) -> Any:
+        if self._root is None:
+            return None
+        task = self._root.subcontext(task_name="pass")
+        return task.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
+
+    def end(self, task: Any, fitted: dict[str, Any]) -> bool:
+        """True if a callback asks to stop. `fitted` holds the model's attributes so far."""
+        if task is None:
+            return False
+        return bool(
+            task.call_on_fit_task_end(
+                estimator=self._estimator, X=self._X, reconstruction_attributes=fitted
+            )
+        )
+
+    def finish(self, fitted: dict[str, Any]) -> None:
+        if self._root is not None:
+            self._root.call_on_fit_task_end(
+                estimator=self._estimator, X=self._X, reconstruction_attributes=fitted
+            )

@@ -1,0 +1,95 @@
+"""A mini-batch of fully observed rows (the paper's updates 6 and 7), its rounds in small space.
+
+With X (b, r) the codes in rows, S = S̄ + XᵀX and K = X S⁻¹, the update is C = C₋ + Eᵀ K with
+E = Y − X C₋ᵀ, and its small-space shadow
+
+    D = E C₋ = P − X G,   M = E Eᵀ = N − X Pᵀ − P Xᵀ + X G Xᵀ
+    G' = G + Dᵀ K + Kᵀ D + Kᵀ M K,   P' = Y C = P + (N − P Xᵀ) K.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..state import Info, State
+from .chain import chain_one
+from .shared import Matrix, Step, check_codes, precision_before, refreshed, smallest_pivot
+from .singular import solve_minimum_norm
+from .small import invert
+
+
+class Rounds(NamedTuple):
+    X: Matrix
+    K: Matrix
+    G: Matrix  # the Gram matrix after the update
+    before: Matrix  # residual energy of each row before learning
+
+
+def gains(X: Matrix, S_before: Matrix, S_before_inverse: Matrix) -> Matrix:
+    """K = X (S̄ + XᵀX)⁻¹, by Woodbury on the smaller side."""
+    rows, r = X.shape
+    if rows < r:
+        Z = X @ S_before_inverse
+        small = np.eye(rows) + Z @ X.T
+        invert(small, 0.0)
+        return small @ Z
+    S = S_before + X.T @ X
+    invert(S, 0.0)
+    return X @ S
+
+
+def shared_codes(G: Matrix, P: Matrix, ridge: float, smallest: float) -> Matrix:
+    """Codes of rows that share one Gram matrix, of minimum norm where it is singular."""
+    pulled = G + ridge * np.eye(len(G))
+    H = pulled.copy()
+    if invert(H, smallest):
+        return P @ H
+    return solve_minimum_norm(pulled, P.T, smallest).T
+
+
+def alternate_batch(
+    P: Matrix, N: Matrix, G: Matrix, S_before: Matrix, S_before_inverse: Matrix,
+    ridge: float, smooth: float, inner_iter: int, x_before: Matrix | None, smallest: float,
+) -> Rounds:  # fmt: skip
+    """Alternate codes and dictionary of one mini-batch `inner_iter` times."""
+    G_now, P_now, before = G, P, None
+    for _ in range(inner_iter):
+        if smooth > 0.0:
+            X = chain_one(G_now[None], P_now, ridge, smooth, x_before)
+        else:
+            X = shared_codes(G_now, P_now, ridge, smallest)
+        K = gains(X, S_before, S_before_inverse)
+        PX, XG = P @ X.T, X @ G
+        M = N - PX - PX.T + XG @ X.T
+        before = np.maximum(np.diagonal(M), 0.0) if before is None else before
+        DK = (P - XG).T @ K
+        G_now = G + DK + DK.T + K.T @ M @ K
+        P_now = P + (N - PX) @ K
+    assert before is not None  # inner_iter >= 1
+    return Rounds(X, K, G_now, before)
+
+
+def learn_batch(state: State, Y: NDArray[Any], N: NDArray[Any], reuse: bool) -> Step:
+    """Learn from one mini-batch of complete rows; `N` is Y Yᵀ. In place if C may be reused."""
+    state = refreshed(state)
+    rule, C = state.rule, state.C
+    P = (Y @ C).astype(np.float64, copy=False)
+    S_before, S_before_inverse = precision_before(state.S, rule)
+    X, K, G, before = alternate_batch(
+        P, N.astype(np.float64, copy=False), state.G, S_before, S_before_inverse,
+        rule.ridge, rule.smooth, rule.inner_iter, state.code, smallest_pivot(C),
+    )  # fmt: skip
+    check_codes(X)
+    change = (Y - X.astype(C.dtype, copy=False) @ C.T).T @ K.astype(C.dtype, copy=False)
+    learned = replace(
+        state,
+        C=np.add(C, change, out=C if reuse else change),
+        G=G,
+        S=S_before + X.T @ X if rule.memory > 0.0 else state.S,
+        code=X[-1].copy(),
+        n_seen=state.n_seen + len(Y),
+        drift=state.drift + Y.size,
+    )
+    return learned, X, Info(float(before.sum()), float(np.trace(N)))

@@ -1,0 +1,117 @@
+"""Codes of consecutive rows under a random walk, jointly optimal for a fixed dictionary.
+
+Minimises Σ_t ‖y_t − C x_t‖²_Ω + α‖x_t‖² + τ‖x_t − x_{t−1}‖², a block tridiagonal system, by
+elimination forwards and substitution backwards:
+
+    Λ_t = G_t + (α + links τ) I − τ² Λ_{t−1}⁻¹,   η_t = b_t + τ Λ_{t−1}⁻¹ η_{t−1},
+    x_t = Λ_t⁻¹ (η_t + τ x_{t+1}),                links = how many neighbours row t has.
+
+What row t needs of the past is (Λ_{t−1}⁻¹, Λ_{t−1}⁻¹ η_{t−1}), the `carry` (r, r + 1). A code x₋
+that is already settled is the carry (0, x₋); without a past the first row is free.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from .compiling import jit
+from .shared import Matrix
+from .small import invert, multiply
+
+# Grams (q, r, r), or (1, r, r) where all rows share one, and projections (q, r).
+Systems = tuple[Matrix, Matrix]
+
+SMALLEST_PIVOT = 1e-14
+
+
+@jit
+def eliminate(grams, P, ridge, smooth, has_past, has_future, carry, inverses, eta):
+    """Fill Λ⁻¹ and η of each row and move `carry` on; False if a system is singular."""
+    q, r = P.shape
+    for t in range(q):
+        gram = grams[min(t, grams.shape[0] - 1)]
+        inverse = inverses[t]
+        back = smooth if has_past or t > 0 else 0.0
+        on = smooth if has_future or t + 1 < q else 0.0
+        for i in range(r):
+            for j in range(r):
+                inverse[i, j] = gram[i, j] - back * back * carry[i, j]
+            inverse[i, i] += ridge + back + on
+            eta[t, i] = P[t, i] + back * carry[i, r]
+        if not invert(inverse, SMALLEST_PIVOT):
+            return False
+        carry[:, :r] = inverse
+        multiply(inverse, eta[t], carry[:, r])
+    return True
+
+
+@jit
+def substitute(inverses, eta, smooth, x_after, X):
+    """Fill the codes from the last row back; `x_after` is zero where nothing comes after."""
+    q, r = X.shape
+    for t in range(q - 1, -1, -1):
+        for j in range(r):
+            eta[t, j] += smooth * (X[t + 1, j] if t + 1 < q else x_after[j])
+        multiply(inverses[t], eta[t], X[t])
+
+
+def chain(
+    parts: Sequence[Callable[[], Systems]], ridge: float, smooth: float, x_before: Matrix | None
+) -> list[Matrix]:
+    """Codes of all parts of one sequence, jointly; each part is made when it is needed.
+
+    Memory is that of the largest part: only the carry at the start of each part is kept on
+    the way forwards, and every part but the last is made and eliminated again on the way back.
+    """
+    carries: list[Matrix] = []
+    solved = None
+    for index, part in enumerate(parts):
+        systems = part()
+        if not carries:
+            carries.append(_start(systems[1].shape[1], x_before))
+        carry = carries[-1].copy()
+        solved = _eliminate(systems, ridge, smooth, index, len(parts), x_before, carry)
+        carries.append(carry)
+    codes: list[Matrix] = []
+    x_after = np.zeros(carries[0].shape[0])
+    for index in reversed(range(len(parts))):
+        if index + 1 < len(parts):
+            carry = carries[index].copy()
+            solved = _eliminate(parts[index](), ridge, smooth, index, len(parts), x_before, carry)
+        assert solved is not None
+        X = np.empty_like(solved[1])
+        substitute(*solved, smooth, x_after, X)
+        x_after = X[0].copy()
+        codes.append(X)
+    return codes[::-1]
+
+
+def chain_one(grams: Matrix, P: Matrix, ridge: float, smooth: float, x_before: Matrix | None) -> Matrix:
+    """Codes of one part that is at hand."""
+    return chain([lambda: (grams, P)], ridge, smooth, x_before)[0]
+
+
+def _start(r: int, x_before: Matrix | None) -> Matrix:
+    carry = np.zeros((r, r + 1))
+    if x_before is not None:
+        carry[:, r] = x_before
+    return carry
+
+
+def _eliminate(
+    systems: Systems, ridge: float, smooth: float, index: int, n_parts: int,
+    x_before: Matrix | None, carry: Matrix,
+) -> tuple[Matrix, Matrix]:  # fmt: skip
+    grams, P = systems
+    q, r = P.shape
+    inverses, eta = np.empty((q, r, r)), np.empty((q, r))
+    has_past = index > 0 or x_before is not None
+    start = carry.copy()
+    # No row knows some direction of the codes: a pull far below the data's own scale
+    # settles it at (almost) minimum norm.
+    hint = 1e-10 * float(np.max(np.einsum("tii->ti", grams), initial=0.0))
+    for pull in (ridge, max(ridge, hint or 1.0)):
+        carry[:] = start
+        if eliminate(grams, P, pull, smooth, has_past, index + 1 < n_parts, carry, inverses, eta):
+            break
+    return inverses, eta

@@ -1,0 +1,18 @@
+"""How kernels are compiled: on the first call, cached on disk, with NaN kept meaningful."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+
+# Sums may be reordered and fused so that they vectorise. NaN and infinity keep
+# their meaning: nothing here lets the compiler assume that they do not occur.
+OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+
+
+def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a kernel lazily; cache it where a cache can be written."""
+    try:
+        return numba.njit(cache=True, **OPTIONS)(function)
+    except RuntimeError:  # neither the package nor the user's cache folder is writable
+        return numba.njit(**OPTIONS)(function)

@@ -1,0 +1,244 @@
+"""Rows with missing entries, one at a time (Algorithm 2), and the codes of such rows.
+
+Rows come as `starts`, `features`, `values`: row t observes features[starts[t]:starts[t+1]].
+A row's small system is G_Ω = C_Ωᵀ C_Ω, from whichever side has fewer rows of C to multiply:
+the observed one, or G less the missing one. After the update of the observed rows of C,
+G ← G + g kᵀ + k gᵀ + ε k kᵀ holds for the full G as well.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..state import Info, Rule, State
+from .compiling import jit
+from .shared import Matrix, Rows, Step, check_codes, precision_before, refreshed, smallest_pivot
+from .singular import alternate_minimum_norm
+from .small import add_symmetric, alternate, dot, invert, invert_precision, remember
+
+# Taking the missing side off G leaves G_Ω with an error of G's size. Where the missing
+# features hold nearly all of an atom's energy, that error is too large: sum the observed side.
+SMALLEST_SHARE_LEFT = 1e-3
+STRIP = 64
+
+
+@jit
+def compress(Y):
+    """The observed entries of a dense Y with NaN for missing, as starts, features, values."""
+    n, m = Y.shape
+    starts = np.zeros(n + 1, np.int64)
+    for t in range(n):
+        count = 0
+        for i in range(m):
+            if not np.isnan(Y[t, i]):
+                count += 1
+        starts[t + 1] = starts[t] + count
+    features = np.empty(starts[n], np.int32)
+    values = np.empty(starts[n], Y.dtype)
+    at = 0
+    for t in range(n):
+        for i in range(m):
+            if not np.isnan(Y[t, i]):
+                features[at] = i
+                values[at] = Y[t, i]
+                at += 1
+    return starts, features, values
+
+
+@jit
+def gram_of_rows(C, rows, out):
+    """out = Σ_i c_i c_iᵀ over the given rows of C.
+
+    Rows are turned into columns of a strip that stays in the first cache, and its products are
+    taken two by two, so that each loaded number is used twice.
+    """
+    r = C.shape[1]
+    strip = np.zeros((r + r % 2, STRIP))
+    out[:] = 0.0
+    for at in range(0, rows.shape[0], STRIP):
+        count = min(STRIP, rows.shape[0] - at)
+        for s in range(count):
+            row = C[rows[at + s]]
+            for j in range(r):
+                strip[j, s] = row[j]
+        strip[:, count:] = 0.0
+        for i in range(0, r, 2):
+            a, b = strip[i], strip[i + 1]
+            for j in range(0, i + 1, 2):
+                c, d = strip[j], strip[j + 1]
+                ac = ad = bc = bd = 0.0
+                for s in range(STRIP):
+                    ac += a[s] * c[s]
+                    ad += a[s] * d[s]
+                    bc += b[s] * c[s]
+                    bd += b[s] * d[s]
+                out[i, j] += ac
+                if j + 1 < r:
+                    out[i, j + 1] += ad
+                if i + 1 < r:
+                    out[i + 1, j] += bc
+                if i + 1 < r and j + 1 < r:
+                    out[i + 1, j + 1] += bd
+    for i in range(r):
+        for j in range(i):
+            out[j, i] = out[i, j]
+
+
+@jit
+def complement(features, m):
+    """The features, in order, that are not among the given ones (which are in order too)."""
+    missing = np.empty(m - features.shape[0], features.dtype)
+    at = 0
+    seen = 0
+    for i in range(m):
+        if seen < features.shape[0] and features[seen] == i:
+            seen += 1
+        else:
+            missing[at] = i
+            at += 1
+    return missing
+
+
+@jit
+def observed_gram(C, G, features, out):
+    """out = G_Ω, from the cheaper side where that is accurate."""
+    m, r = C.shape
+    if 2 * features.shape[0] > m:
+        gram_of_rows(C, complement(features, m), out)
+        accurate = True
+        for i in range(r):
+            for j in range(r):
+                out[i, j] = G[i, j] - out[i, j]
+            accurate = accurate and out[i, i] > SMALLEST_SHARE_LEFT * G[i, i]
+        if accurate:
+            return
+    gram_of_rows(C, features, out)
+
+
+@jit
+def project(C, features, values, b):
+    """b = C_Ωᵀ y_Ω; returns y_Ωᵀ y_Ω."""
+    n = 0.0
+    b[:] = 0.0
+    for at in range(features.shape[0]):
+        y = np.float64(values[at])
+        n += y * y
+        i = features[at]
+        for j in range(C.shape[1]):
+            b[j] += y * C[i, j]
+    return n
+
+
+@jit
+def learn_observed(C, features, values, x, k):
+    """c_i ← c_i + (y_i − c_iᵀx) k for the observed features i."""
+    for at in range(features.shape[0]):
+        i = features[at]
+        error = values[at] - dot(C[i], x)
+        for j in range(C.shape[1]):
+            C[i, j] += error * k[j]
+
+
+@jit
+def gappy(
+    C, G, S, S_inverse, starts, features, values, first,
+    lam, memory, ridge, smooth, inner_iter, smallest, x_before, X, before, energy,
+):  # fmt: skip
+    """Take single-row steps from row `first` on; return the row that could not be taken, or q.
+
+    Changes C, G, S, S_inverse and x_before (the last code) in place; fills the codes X, the
+    residual energies before learning, and the observed energies. A row whose small system is
+    numerically singular is left untouched: it is for `singular.py`.
+    """
+    q = starts.shape[0] - 1
+    r = C.shape[1]
+    b = np.empty(r)
+    H = np.empty((r, r))
+    work = np.empty((7, r))
+    x, k, g = work[0], work[1], work[2]
+    pull = ridge + smooth
+    for t in range(first, q):
+        seen = features[starts[t] : starts[t + 1]]
+        given = values[starts[t] : starts[t + 1]]
+        if seen.shape[0] == 0:  # nothing to learn: the code follows from the one before, if at all
+            for j in range(r):
+                x_before[j] = x_before[j] * (smooth / pull) if pull > 0.0 else 0.0
+                X[t, j] = x_before[j]
+            before[t] = 0.0
+            energy[t] = 0.0
+            continue
+        energy[t] = project(C, seen, given, b)
+        observed_gram(C, G, seen, H)
+        for j in range(r):
+            H[j, j] += pull
+        if not invert(H, smallest):
+            return t
+        invert_precision(S, lam, memory, S_inverse)
+        before[t], epsilon, stretch, _, _, _ = alternate(
+            b, energy[t], H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work
+        )
+        if before[t] < 0.0:
+            return t
+        learn_observed(C, seen, given, x, k)
+        add_symmetric(G, k, g, epsilon, 1.0, 0.0)
+        remember(S, S_inverse, lam, memory, x, k, stretch)
+        if memory == 1.0:
+            add_symmetric(S, x, k, 1.0, 0.0, 0.0)
+        for j in range(r):
+            X[t, j] = x[j]
+            x_before[j] = x[j]
+    return q
+
+
+def learn_gappy(state: State, rows: Rows, reuse: bool) -> Step:
+    """Learn from rows with missing entries, one at a time; in place if C may be reused."""
+    state = refreshed(state)
+    rule, r = state.rule, state.C.shape[1]
+    C = state.C if reuse else state.C.copy()
+    G, S = state.G.copy(), state.S.copy()
+    _, S_inverse = precision_before(S, rule)
+    smallest = smallest_pivot(C)
+    x_before = np.zeros(r) if state.code is None else state.code.copy()
+    X, before, energy = np.empty((len(rows), r)), np.empty(len(rows)), np.empty(len(rows))
+    at = 0
+    while True:
+        at = gappy(
+            C, G, S, S_inverse, *rows, at, rule.lam, rule.memory, rule.ridge, rule.smooth,
+            rule.inner_iter, smallest, x_before, X, before, energy,
+        )  # fmt: skip
+        if at == len(rows):
+            break
+        _, seen, given = rows.part(at, at + 1)
+        X[at], before[at], energy[at] = _learn_singular(C, G, S, seen, given, rule, x_before)
+        _, S_inverse = precision_before(S, rule)
+        x_before = X[at].copy()
+        at += 1
+    check_codes(X)
+    learned = replace(
+        state, C=C, G=G, S=S, code=x_before,
+        n_seen=state.n_seen + len(rows), drift=state.drift + len(rows.values),
+    )  # fmt: skip
+    return learned, X, Info(float(before.sum()), float(energy.sum()))
+
+
+def _learn_singular(
+    C: NDArray[Any], G: Matrix, S: Matrix, seen: NDArray[np.int32], given: NDArray[Any],
+    rule: Rule, x_before: Matrix,
+) -> tuple[Matrix, float, float]:  # fmt: skip
+    """One row by minimum-norm codes; changes C, G and S in place."""
+    b = np.empty(C.shape[1])
+    G_seen = np.empty_like(G)
+    n = project(C, seen, given, b)
+    observed_gram(C, G, seen, G_seen)
+    S_before, _ = precision_before(S, rule)
+    x, k, g, epsilon, before = alternate_minimum_norm(
+        G_seen, b, n, S_before, rule.ridge + rule.smooth, rule.smooth * x_before,
+        rule.inner_iter, smallest_pivot(C),
+    )  # fmt: skip
+    learn_observed(C, seen, given, x, k)
+    add_symmetric(G, k, g, epsilon, 1.0, 0.0)
+    if rule.memory > 0.0:
+        S[:] = S_before + np.outer(x, x)
+    return x, before, n

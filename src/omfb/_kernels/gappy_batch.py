@@ -1,0 +1,207 @@
+"""A mini-batch with missing entries: what the paper left open, exact (design.md, 3.6).
+
+For fixed codes the objective separates by feature. With Ω_i the rows of the batch that observe
+feature i, X_i their codes and e_i their residuals,
+
+    S_i = S̄ + X_iᵀ X_i,    c_i ← c_i + e_iᵀ X_i S_i⁻¹ = c_i + e_iᵀ (I + X_i S̄⁻¹ X_iᵀ)⁻¹ X_i S̄⁻¹
+
+by whichever side is smaller. Features are independent: any range of them is one thread's work.
+Neighbouring features are often seen by the same rows; then the inverse is used again.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..state import Info, State
+from .chain import chain_one
+from .compiling import jit
+from .gappy import gram_of_rows, observed_gram, project
+from .shared import (
+    Matrix, Rows, Step, check_codes, gram, in_threads, precision_before, refreshed, smallest_pivot,
+)  # fmt: skip
+from .singular import solve_minimum_norm
+from .small import dot, invert
+
+
+@jit
+def systems(C, G, starts, features, values, first, last, grams, P, energy):
+    """Fill G_Ω, C_Ωᵀy and yᵀy of rows first to last."""
+    for t in range(first, last):
+        seen = features[starts[t] : starts[t + 1]]
+        energy[t] = project(C, seen, values[starts[t] : starts[t + 1]], P[t])
+        observed_gram(C, G, seen, grams[t])
+
+
+@jit
+def solve_each(grams, P, ridge, smallest, X, regular):
+    """Codes of rows with a system each; `regular` says which rows could be solved."""
+    q, r = P.shape
+    H = np.empty((r, r))
+    for t in range(q):
+        H[:] = grams[t]
+        for j in range(r):
+            H[j, j] += ridge
+        regular[t] = invert(H, smallest)
+        if regular[t]:
+            for i in range(r):
+                X[t, i] = dot(H[i], P[t])
+
+
+@jit
+def learn_features(
+    C, C_before, touched, feature_starts, rows, values, first, last, X, Z, T, S_before
+):  # fmt: skip
+    """Write c_i for the features touched[first:last], given Z = X S̄⁻¹ and T = X S̄⁻¹ Xᵀ.
+
+    C_before[f] is the row of touched[f] before the batch, from which every round starts;
+    rows[feature_starts[f]:feature_starts[f+1]] are the batch's rows that observe touched[f].
+    """
+    r = C.shape[1]
+    most = X.shape[0]
+    inner = np.empty((most, most))
+    outer = np.empty((r, r))
+    error = np.empty(most)
+    change = np.empty(r)
+    previous_start, previous_end = 0, 0  # whose pattern the inverse belongs to
+    for f in range(first, last):
+        i = touched[f]
+        start, end = feature_starts[f], feature_starts[f + 1]
+        count = end - start
+        same = count == previous_end - previous_start
+        for s in range(count):
+            error[s] = values[start + s] - dot(C_before[f], X[rows[start + s]])
+            same = same and rows[start + s] == rows[previous_start + s]
+        change[:] = 0.0
+        if count <= r:
+            A = inner[:count, :count]
+            if not same:
+                for s in range(count):
+                    for p in range(count):
+                        A[s, p] = T[rows[start + s], rows[start + p]]
+                    A[s, s] += 1.0
+                invert(A, 0.0)
+            for s in range(count):
+                weight = 0.0
+                for p in range(count):
+                    weight += A[s, p] * error[p]
+                for j in range(r):
+                    change[j] += weight * Z[rows[start + s], j]
+            for j in range(r):
+                C[i, j] = C_before[f, j] + change[j]
+        else:
+            if not same:
+                outer[:] = S_before
+                for s in range(count):
+                    x = X[rows[start + s]]
+                    for a in range(r):
+                        for j in range(r):
+                            outer[a, j] += x[a] * x[j]
+                invert(outer, 0.0)
+            for s in range(count):
+                for j in range(r):
+                    change[j] += error[s] * X[rows[start + s], j]
+            for j in range(r):
+                C[i, j] = C_before[f, j] + dot(outer[j], change)
+        previous_start, previous_end = start, end
+
+
+def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
+    """Learn from one mini-batch with missing entries; in place if C may be reused."""
+    state = refreshed(state)
+    rule = state.rule
+    C = state.C if reuse else state.C.copy()
+    G = state.G
+    S_before, S_before_inverse = precision_before(state.S, rule)
+    entries = _by_feature(rows)
+    C_before = C[entries.touched]
+    few = 4 * len(entries.touched) < len(C)
+    G_others = state.G - _gram_of(C, entries.touched) if few else None
+    info = None
+    for _ in range(rule.inner_iter):
+        grams, P, energy = row_systems(C, G, rows)
+        if rule.smooth > 0.0:
+            X = chain_one(grams, P, rule.ridge, rule.smooth, state.code)
+        else:
+            X = gappy_codes(grams, P, rule.ridge, smallest_pivot(C))
+        if info is None:
+            residual = energy - 2.0 * np.sum(P * X, axis=1) + np.einsum("ti,tij,tj->t", X, grams, X)
+            info = Info(float(np.maximum(residual, 0.0).sum()), float(energy.sum()))
+        check_codes(X)
+        _learn(C, C_before, entries, X, S_before, S_before_inverse)
+        G = gram(C) if G_others is None else G_others + _gram_of(C, entries.touched)
+    assert info is not None  # inner_iter >= 1
+    seen = np.diff(rows.starts) > 0
+    X_seen = X[seen]
+    learned = replace(
+        state,
+        C=C,
+        G=G,
+        S=S_before + X_seen.T @ X_seen if rule.memory > 0.0 and len(X_seen) else state.S,
+        code=X[-1].copy() if len(X_seen) or state.code is not None else None,
+        n_seen=state.n_seen + len(rows),
+        drift=state.drift + len(rows.values) if few else 0,
+    )
+    return learned, X, info
+
+
+def row_systems(C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Matrix, Matrix]:
+    """G_Ω (q, r, r), C_Ωᵀy (q, r) and yᵀy (q,) of each row, by as many threads as pay off."""
+    q, r = len(rows), C.shape[1]
+    grams, P, energy = np.empty((q, r, r)), np.empty((q, r)), np.empty(q)
+    work = len(rows.values) * r * r
+    in_threads(
+        lambda first, last: systems(C, G, *rows, first, last, grams, P, energy), q, work
+    )
+    return grams, P, energy
+
+
+def gappy_codes(grams: Matrix, P: Matrix, ridge: float, smallest: float) -> Matrix:
+    """Codes of rows with a system each, of minimum norm where it is singular."""
+    X, regular = np.empty_like(P), np.empty(len(P), np.bool_)
+    solve_each(grams, P, ridge, smallest, X, regular)
+    pull = ridge * np.eye(P.shape[1])
+    for t in np.flatnonzero(~regular):
+        X[t] = solve_minimum_norm(grams[t] + pull, P[t], smallest)
+    return X
+
+
+class _ByFeature(NamedTuple):
+    touched: NDArray[np.int32]
+    starts: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    values: NDArray[Any]
+
+
+def _by_feature(rows: Rows) -> _ByFeature:
+    """The same entries, feature by feature; features that no row observes do not appear."""
+    order = np.argsort(rows.features, kind="stable")
+    features = rows.features[order]
+    new = np.flatnonzero(np.diff(features, prepend=-1))
+    row_of_entry = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
+    starts = np.append(new, len(features))
+    return _ByFeature(features[new], starts, row_of_entry[order], rows.values[order])
+
+
+def _gram_of(C: NDArray[Any], rows: NDArray[np.int32]) -> Matrix:
+    out = np.empty((C.shape[1], C.shape[1]))
+    gram_of_rows(C, rows, out)
+    return out
+
+
+def _learn(
+    C: NDArray[Any], C_before: NDArray[Any], entries: _ByFeature, X: Matrix,
+    S_before: Matrix, S_before_inverse: Matrix,
+) -> None:  # fmt: skip
+    Z = X @ S_before_inverse
+    T = Z @ X.T
+    work = len(entries.values) * len(X) * min(X.shape)
+    in_threads(
+        lambda first, last: learn_features(
+            C, C_before, *entries, first, last, X, Z, T, S_before
+        ),
+        len(entries.touched),
+        work,
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""One row whose small system is singular: the alternation with minimum-norm codes, in NumPy.
+
+Reached by fewer observed entries than components, dependent atoms, or more components than
+features, and only where ridge + smooth is zero: any pull makes the system regular.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Matrix = NDArray[np.float64]
+
+
+def solve_minimum_norm(G: Matrix, rhs: Matrix, smallest: float) -> Matrix:
+    """The shortest least squares solution of G x = rhs for a symmetric G ≥ 0."""
+    # Scaled by its largest entry: eigenvalues of 1e-300 would vanish in eigh.
+    scale = float(np.max(np.abs(np.diagonal(G))))
+    if not scale > 0.0:
+        return np.zeros_like(rhs)
+    values, vectors = np.linalg.eigh(G / scale)
+    kept = values > smallest * values[-1]
+    basis = vectors[:, kept]
+    solution: Matrix = (basis / values[kept]) @ (basis.T @ (rhs / scale))
+    return solution
+
+
+def alternate_minimum_norm(
+    G: Matrix, b: Matrix, n: float, S_before: Matrix, pull: float, pulled: Matrix,
+    inner_iter: int, smallest: float,
+) -> tuple[Matrix, Matrix, Matrix, float, float]:  # fmt: skip
+    """Return x, k, g, ε and the residual energy before learning; the textbook form of 3.2.
+
+    `pull` is α + τ and `pulled` is τ x₋.
+    """
+    identity = np.eye(len(b))
+    G_now, b_now, before = G, b, None
+    for _ in range(inner_iter):
+        x = solve_minimum_norm(G_now + pull * identity, b_now + pulled, smallest)
+        k = np.linalg.solve(S_before + np.outer(x, x), x)
+        g = b - G @ x
+        epsilon = max(float(n - 2 * (b @ x) + x @ G @ x), 0.0)
+        before = epsilon if before is None else before
+        gk = np.outer(g, k)
+        G_now = G + gk + gk.T + epsilon * np.outer(k, k)
+        b_now = b + k * (n - b @ x)
+    assert before is not None  # inner_iter >= 1
+    return x, k, g, epsilon, before

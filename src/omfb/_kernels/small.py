@@ -1,0 +1,180 @@
+"""Small space: what every kind of step does in r dimensions.
+
+One observation's alternation (design.md, 3.2), written with H = (G_Ω + (α+τ) I)⁻¹ alone.
+With k and x of one round, g = Cᵀe, ε = eᵀe, the Gram matrix after the update is
+
+    G' = G + g kᵀ + k gᵀ + ε k kᵀ,     b' = b + k (n − bᵀx)
+
+and, by Woodbury with u = H k, v = H g, p = kᵀu, γ = gᵀu, δ = ε − gᵀv ≥ 0,
+
+    H' = H + (p v vᵀ − (1+γ)(u vᵀ + v uᵀ) − δ u uᵀ) / Δ,     Δ = (1+γ)² + p δ.
+
+Δ is a sum of squares: nothing cancels. As x solves its round exactly, g needs no product
+with G: g = (α+τ) x − τ x₋ in round one, and in the next rounds follows from the last g and k.
+"""
+
+import numpy as np
+
+from .compiling import jit
+
+# Below this ratio of determinants the updated Gram matrix is numerically singular
+# and the caller takes the minimum-norm path of `singular.py`.
+SMALLEST_DETERMINANT_RATIO = 1e-10
+
+
+@jit
+def dot(a, b):
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total
+
+
+@jit
+def multiply(M, x, out):
+    """out = M x for a small square M."""
+    for i in range(x.shape[0]):
+        total = 0.0
+        for j in range(x.shape[0]):
+            total += M[i, j] * x[j]
+        out[i] = total
+
+
+@jit
+def invert(M, smallest):
+    """Invert a symmetric positive definite M in place; False if it is numerically singular.
+
+    Sweeps one diagonal entry after the other, on the upper triangle. The pivots are Cholesky's,
+    so one that has shrunk to `smallest` of its diagonal entry says that this row depends on
+    the rows above.
+    """
+    r = M.shape[0]
+    diagonal = np.empty(r)
+    column = np.empty(r)
+    for i in range(r):
+        diagonal[i] = M[i, i]
+    for p in range(r):
+        pivot = M[p, p]
+        if not pivot > smallest * diagonal[p]:  # also catches NaN
+            return False
+        for i in range(p):
+            column[i] = M[i, p]
+        for i in range(p, r):
+            column[i] = M[p, i]
+        for i in range(r):
+            factor = column[i] / pivot
+            right, below = M[i, i:], column[i:]  # loops from zero vectorise
+            for j in range(r - i):
+                right[j] -= factor * below[j]
+        for i in range(p):
+            M[i, p] = column[i] / pivot
+        for i in range(p + 1, r):
+            M[p, i] = column[i] / pivot
+        M[p, p] = -1.0 / pivot
+    for i in range(r):
+        for j in range(i, r):
+            M[i, j] = -M[i, j]
+            M[j, i] = M[i, j]
+    return True
+
+
+@jit
+def alternate(b, n, H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work):
+    """Alternate code and dictionary `inner_iter` times in small space.
+
+    `work` is (7, r): x, k, g, u, v are left in its rows 0 to 4. Returns the residual energy
+    before learning, ε, 1 + xᵀS̄⁻¹x, and the coefficients of H' on vvᵀ, uvᵀ + vuᵀ, uuᵀ;
+    the first is negative where the system has become singular.
+    """
+    x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
+    r = b.shape[0]
+    pull = ridge + smooth
+    for j in range(r):
+        z[j] = b[j] + smooth * x_before[j]
+    multiply(H, z, x_first)
+    for j in range(r):
+        x[j] = x_first[j]
+        g[j] = pull * x[j] - smooth * x_before[j]
+    epsilon = max(n - dot(b, x) - dot(g, x), 0.0)
+    before = epsilon
+    for round_ in range(inner_iter):
+        if memory == 0.0:
+            for j in range(r):
+                z[j] = S_inverse[0, 0] * x[j]  # S̄ = λ I
+        else:
+            multiply(S_inverse, x, z)
+        stretch = 1.0 + dot(x, z)
+        for j in range(r):
+            k[j] = z[j] / stretch
+        multiply(H, k, u)
+        if pull != 0.0:
+            multiply(H, g, v)
+        elif round_ == 0:
+            v[:] = 0.0  # g is zero: x is the least squares code
+        p = dot(k, u)
+        gamma = 1.0 + dot(g, u)
+        delta = max(epsilon - dot(g, v), 0.0)
+        determinant = gamma * gamma + p * delta
+        if not determinant > SMALLEST_DETERMINANT_RATIO:
+            return -1.0, epsilon, stretch, 0.0, 0.0, 0.0
+        if round_ + 1 < inner_iter:
+            lift = n - dot(b, x)
+            # x = H'(b' + τ x₋), from H (b' + τ x₋) = x_first + lift u.
+            on_v = dot(g, x_first) + lift * dot(v, k)
+            on_u = dot(k, x_first) + lift * p
+            along_u = lift - (gamma * on_v + delta * on_u) / determinant
+            along_v = (p * on_v - gamma * on_u) / determinant
+            for j in range(r):
+                x[j] = x_first[j] + along_u * u[j] + along_v * v[j]
+            k_x = dot(k, x)
+            along_k = lift - dot(g, x) - epsilon * k_x
+            for j in range(r):
+                g[j] = pull * x[j] - smooth * x_before[j] - along_k * k[j] + k_x * g[j]
+            if pull == 0.0:
+                for j in range(r):
+                    v[j] = k_x * v[j] - along_k * u[j]
+            epsilon = max(n - dot(b, x) - dot(g, x), 0.0)
+    return before, epsilon, stretch, p / determinant, -gamma / determinant, -delta / determinant
+
+
+@jit
+def add_symmetric(M, v, u, on_vv, on_vu, on_uu):
+    """M += on_vv v vᵀ + on_vu (v uᵀ + u vᵀ) + on_uu u uᵀ."""
+    for i in range(v.shape[0]):
+        along_v = on_vv * v[i] + on_vu * u[i]
+        along_u = on_vu * v[i] + on_uu * u[i]
+        for j in range(v.shape[0]):
+            M[i, j] += along_v * v[j] + along_u * u[j]
+
+
+@jit
+def invert_precision(S, lam, memory, S_inverse):
+    """S_inverse = (ρ S + (1 − ρ) λ I)⁻¹, anew for each row where 0 < ρ < 1.
+
+    For ρ = 0 it is constant and for ρ = 1 `remember` keeps it by a rank-one update;
+    the leak of 0 < ρ < 1 has full rank, which costs a new inverse.
+    """
+    if 0.0 < memory < 1.0:
+        for i in range(S.shape[0]):
+            for j in range(S.shape[0]):
+                S_inverse[i, j] = memory * S[i, j]
+            S_inverse[i, i] += (1.0 - memory) * lam
+        invert(S_inverse, 0.0)
+
+
+@jit
+def remember(S, S_inverse, lam, memory, x, k, stretch):
+    """S ← ρ S + (1 − ρ) λ I + x xᵀ where 0 < ρ < 1; its inverse where ρ = 1.
+
+    For ρ = 0, S stays λ I, and for ρ = 1 the caller adds all codes of a block at once.
+    """
+    if memory == 1.0:
+        for i in range(S.shape[0]):
+            along = stretch * k[i]
+            for j in range(S.shape[0]):
+                S_inverse[i, j] -= along * k[j]
+    elif memory > 0.0:
+        for i in range(S.shape[0]):
+            for j in range(S.shape[0]):
+                S[i, j] = memory * S[i, j] + x[i] * x[j]
+            S[i, i] += (1.0 - memory) * lam

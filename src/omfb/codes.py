@@ -1,0 +1,66 @@
+"""Codes of rows for a dictionary that stays as it is, and how much of the rows they explain."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ._kernels.batch import shared_codes
+from ._kernels.chain import Systems, chain
+from ._kernels.gappy_batch import gappy_codes, row_systems
+from ._kernels.shared import Matrix, check_codes, smallest_pivot
+from .pieces import Complete, Piece, pieces
+from .state import Info, State
+from .updates import in_units
+
+# Rows that are coded together; also bounds the (rows, r, r) systems of a smooth sequence.
+ROWS = 256
+
+
+def encode(state: State, X: Any) -> tuple[Matrix, Info]:
+    """Codes (n_samples, n_components) of the rows of X, and their residual and total energy.
+
+    Where ``smooth > 0`` the rows are consecutive in time and their codes jointly optimal;
+    otherwise each row is coded on its own.
+    """
+    rule = state.rule
+    X = in_units(X, state)
+    codes = np.empty((X.shape[0], state.C.shape[1]))
+    residual = energy = 0.0
+    at = 0
+    smooth = rule.smooth > 0.0
+    chained = iter(_chained(state, X) if smooth and len(codes) else [])
+    for piece in pieces(X, ROWS, whole=smooth):
+        grams, P, energies = _systems(state, piece)
+        if smooth:
+            part = next(chained)
+        elif isinstance(piece, Complete):
+            part = shared_codes(grams[0], P, rule.ridge, smallest_pivot(state.C))
+        else:
+            part = gappy_codes(grams, P, rule.ridge, smallest_pivot(state.C))
+        fitted = (part[:, None] @ grams)[:, 0]
+        explained = np.sum((2.0 * P - fitted) * part, axis=1)
+        residual += float(np.maximum(energies - explained, 0.0).sum())
+        energy += float(energies.sum())
+        codes[at : at + len(piece)] = part
+        at += len(piece)
+    check_codes(codes)
+    return codes, Info(residual, energy)
+
+
+def _systems(state: State, piece: Piece) -> tuple[Matrix, Matrix, Matrix]:
+    """G_Ω (one for all complete rows), C_Ωᵀy and yᵀy of a piece."""
+    if isinstance(piece, Complete):
+        P = (piece.Y @ state.C).astype(np.float64, copy=False)
+        return state.G[None], P, np.diagonal(piece.N).astype(np.float64)
+    return row_systems(state.C, state.G, piece)
+
+
+def _chained(state: State, X: Any) -> list[Matrix]:
+    def part(start: int) -> Systems:
+        (piece,) = pieces(X[start : start + ROWS], ROWS, whole=True)
+        return _systems(state, piece)[:2]
+
+    parts: list[Callable[[], Systems]] = [partial(part, at) for at in range(0, X.shape[0], ROWS)]
+    return chain(parts, state.rule.ridge, state.rule.smooth, None)

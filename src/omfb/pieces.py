@@ -1,0 +1,122 @@
+"""Cut a block of rows into pieces that one kernel can take: complete rows, or rows with holes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ._kernels.gappy import compress
+from ._kernels.shared import Rows
+
+# Rows with holes go through the kernel this many at a time: enough to hide the cost of a call.
+GAPPY_ROWS = 128
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """Fully observed rows, and the products of each with each."""
+
+    Y: NDArray[Any]
+    N: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.Y)
+
+    def part(self, first: int, last: int) -> "Complete":
+        return Complete(self.Y[first:last], self.N[first:last, first:last])
+
+
+Piece = Complete | Rows
+
+
+def pieces(X: Any, length: int, *, whole: bool = False) -> Iterator[Piece]:
+    """Yield X in order, at most `length` rows at a time.
+
+    With `whole`, the pieces have exactly that length (but for the last): mini-batches are not
+    cut where complete rows and rows with holes meet.
+    """
+    if scipy.sparse.issparse(X):
+        rows = sparse_rows(X)
+        step = length if whole else GAPPY_ROWS
+        for start in range(0, len(rows), step):
+            yield rows.part(start, min(start + step, len(rows)))
+        return
+    for start in range(0, len(X), length):
+        Y = np.ascontiguousarray(X[start : start + length])
+        # The sum of squares of a row is finite only if all its entries are: the products that
+        # the kernel needs anyway tell whether there are holes. If the first row has some, do not try.
+        if not np.isnan(Y[0]).any():
+            N = _products(Y)
+            if np.isfinite(np.diagonal(N)).all():
+                yield Complete(Y, N)
+                continue
+        check_finite(Y, first_row=start)
+        yield from [dense_rows(Y)] if whole else _split(Y)
+
+
+def dense_rows(Y: NDArray[Any]) -> Rows:
+    """The observed entries of a dense block with NaN for missing."""
+    return Rows(*compress(np.ascontiguousarray(Y)))
+
+
+def sparse_rows(X: Any) -> Rows:
+    """The observed entries of a sparse matrix: absent entries are missing, and so are NaN."""
+    X = X.tocsr()
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
+    check_finite(X.data[None])
+    missing = np.isnan(X.data)
+    if missing.any():
+        kept = np.concatenate([[0], np.cumsum(~missing)])
+        starts = kept[X.indptr]
+        return Rows(starts, X.indices[~missing].astype(np.int32), X.data[~missing])
+    return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data)
+
+
+def dense_with_holes(X: Any) -> NDArray[Any]:
+    """A sparse matrix as an array with NaN where nothing is stored; arrays as they are."""
+    if not scipy.sparse.issparse(X):
+        return X
+    X = X.tocoo()
+    dense = np.full(X.shape, np.nan, X.dtype)
+    dense[X.row, X.col] = X.data
+    return dense
+
+
+def check_finite(Y: NDArray[Any], first_row: int = 0, squares: bool = True) -> None:
+    """Refuse infinity and, with `squares`, values whose squares would overflow."""
+    infinite = np.isinf(Y)
+    if infinite.any():
+        row, column = np.argwhere(infinite)[0]
+        where = f" at row {first_row + row}, column {column} of this block" if len(Y) > 1 else ""
+        raise ValueError(
+            f"X contains infinity{where}. Replace infinite values, by NaN if they are unknown."
+        )
+    largest = float(np.nanmax(np.abs(Y), initial=0.0))
+    limit = float(np.sqrt(np.finfo(Y.dtype).max / max(Y.shape[-1], 1)))
+    if squares and largest > limit:
+        raise ValueError(
+            f"X contains values up to {largest:.3g}, too large for {Y.dtype} beside what the model "
+            f"was started with. Rescale X, or fit a new model to data of this size."
+        )
+
+
+def _products(Y: NDArray[Any]) -> NDArray[Any]:
+    with np.errstate(invalid="ignore", over="ignore"):
+        return Y @ Y.T
+
+
+def _split(Y: NDArray[Any]) -> Iterator[Piece]:
+    """Runs of complete rows between rows with holes; all as rows with holes if there are many."""
+    holes = np.isnan(Y).any(axis=1)
+    if 4 * np.count_nonzero(holes) >= len(Y):
+        yield dense_rows(Y)
+        return
+    edges = np.flatnonzero(np.diff(holes)) + 1
+    for first, last in zip([0, *edges], [*edges, len(Y)], strict=True):
+        run = Y[first:last]
+        yield dense_rows(run) if holes[first] else Complete(run, run @ run.T)

@@ -1,0 +1,82 @@
+"""The first dictionary: rows of the data, uniform noise, or what the caller gives."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from .pieces import check_finite, dense_with_holes
+
+# Where fewer entries than this are observed, rows say little about atoms: start from noise of
+# SMALL times the data's scale instead (a start at full scale ends with worse ratings).
+MOSTLY_OBSERVED = 0.5
+SMALL = 0.01
+# A row is independent of those before it if this share of its energy is new.
+NEW_ENERGY = 1e-7
+# Outside these powers of two, squares of the data come near the ends of the type's range.
+ORDINARY = {"float64": 200, "float32": 40}
+
+
+def window_length(n_components: int) -> int:
+    """From how many rows at the head of the stream the first atoms are drawn."""
+    return 2 * n_components
+
+
+def first_dictionary(
+    X: Any, n_components: int, init: str | NDArray[Any], seed: int | None
+) -> tuple[NDArray[Any], float]:
+    """C of shape (n_features, n_components), in units of a power of two, and that power."""
+    rng = np.random.default_rng(seed)
+    head = X[: window_length(n_components)]
+    observed = head.data if scipy.sparse.issparse(head) else head[~np.isnan(head)]
+    check_finite(observed[None], squares=False)
+    scale = _scale_of(observed)
+    shape = (X.shape[1], n_components)
+    if not isinstance(init, str):
+        C = np.asarray(init, dtype=np.float64).T / scale
+    elif init == "random":
+        C = rng.random(shape)
+    else:
+        observed = observed.astype(np.float64) / scale
+        size = float(np.sqrt(np.mean(observed**2))) if observed.any() else 1.0
+        # With atoms 1/√r the size of a row, a code has unit variance in each entry: then λ counts
+        # in observations, and the first dictionary weighs as much as λ of them.
+        C = size / np.sqrt(n_components) * rng.standard_normal(shape)
+        if observed.size < MOSTLY_OBSERVED * head.shape[0] * head.shape[1]:
+            C *= SMALL * np.sqrt(n_components)
+        else:
+            head = dense_with_holes(head)
+            atoms = _independent_rows(_filled(head, scale), n_components, rng)
+            C[:, : len(atoms)] = atoms.T / np.sqrt(n_components)
+            C[np.isnan(head).all(axis=0)] = 0.0  # nothing is known of these features yet
+    return np.ascontiguousarray(C, dtype=X.dtype), scale
+
+
+def _scale_of(observed: NDArray[Any]) -> float:
+    """The power of two to divide by, 1 unless the data are extremely large or small."""
+    largest = float(np.max(np.abs(observed), initial=0.0))
+    exponent = int(np.frexp(largest)[1]) if largest > 0.0 else 0
+    return 2.0**exponent if abs(exponent) > ORDINARY[str(observed.dtype)] else 1.0
+
+
+def _filled(head: NDArray[Any], scale: float) -> NDArray[np.float64]:
+    """The rows as float64, each hole filled by its feature's mean."""
+    rows = head.astype(np.float64) / scale
+    holes = np.isnan(rows)
+    counts = np.maximum(np.count_nonzero(~holes, axis=0), 1)
+    means = np.where(holes, 0.0, rows).sum(axis=0) / counts
+    return np.where(holes, means, rows)
+
+
+def _independent_rows(
+    rows: NDArray[np.float64], most: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
+    """Up to `most` rows, drawn at random, none of which is (nearly) a combination of the others."""
+    rows = rows[rng.permutation(len(rows))]
+    norms = np.linalg.norm(rows, axis=1)
+    rows, norms = rows[norms > 0.0], norms[norms > 0.0]
+    cosines = (rows @ rows.T) / np.outer(norms, norms)
+    # Cholesky's diagonal is what is new in a row; the jitter keeps it going past dependent rows.
+    new = np.diagonal(np.linalg.cholesky(cosines + 1e-2 * NEW_ENERGY * np.eye(len(rows)))) ** 2
+    return rows[new > NEW_ENERGY][:most]

@@ -1,0 +1,78 @@
+"""What a step needs next (`State`), what it was told to do (`Rule`), what it tells (`Info`)."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The update rule. The defaults are `OMFB`'s; `memory=0` is the paper's rule.
+
+    Attributes
+    ----------
+    lam : float
+        How stiffly the dictionary stays where it is.
+    memory : float
+        From 0 (no past code counts) to 1 (all count alike).
+    ridge, smooth : float
+        Pull of a code towards zero, and towards the code before.
+    inner_iter : int
+        Alternations between code and dictionary for each observation or mini-batch.
+    batch_size : int
+        Rows that share one update of the dictionary.
+    """
+
+    lam: float = 1.0
+    memory: float = 1.0
+    ridge: float = 0.0
+    smooth: float = 0.0
+    inner_iter: int = 2
+    batch_size: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that the next step needs. Treat its arrays as read-only.
+
+    Attributes
+    ----------
+    rule : Rule
+    C : ndarray of shape (n_features, n_components)
+        The dictionary, in units of `scale`.
+    G : ndarray of shape (n_components, n_components)
+        Its Gram matrix, kept up to date by rank-two updates.
+    S : ndarray of shape (n_components, n_components)
+        Accumulated precision of the dictionary, shared by all features.
+    code : ndarray of shape (n_components,) or None
+        Code of the last observation; None before there was one.
+    n_seen : int
+        Observations so far.
+    drift : int
+        Entries of the data learned from since G was last computed from C.
+    scale : float
+        A power of two, other than 1 only for data of extreme size.
+    """
+
+    rule: Rule
+    C: NDArray[Any]
+    G: NDArray[np.float64]
+    S: NDArray[np.float64]
+    code: NDArray[np.float64] | None = None
+    n_seen: int = 0
+    drift: int = 0
+    scale: float = 1.0
+
+
+class Info(NamedTuple):
+    """What a step tells: energies over the observed entries, in units of the state's scale.
+
+    The prequential error of the step is sqrt(residual / energy).
+    """
+
+    residual: float
+    """‖y − C x‖², summed over the rows, each with the dictionary before it learned from the row."""
+    energy: float
+    """‖y‖², summed over the rows."""

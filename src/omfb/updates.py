@@ -1,0 +1,120 @@
+"""`init` and `step`: the functional interface. A step chooses the kernel, nothing else."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ._kernels.batch import learn_batch
+from ._kernels.gappy import learn_gappy
+from ._kernels.gappy_batch import learn_gappy_batch
+from ._kernels.sequence import block_length, learn_block
+from ._kernels.shared import Rows, Step, gram
+from .pieces import Complete, Piece, dense_rows, pieces
+from .start import first_dictionary
+from .state import Info, Rule, State
+
+
+def init(
+    X: Any,
+    n_components: int,
+    rule: Rule | None = None,
+    *,
+    init: str | NDArray[Any] = "data",
+    seed: int | None = None,
+) -> State:
+    """Make the state before the first step.
+
+    Parameters
+    ----------
+    X : ndarray or scipy.sparse of shape (n_samples, n_features), float32 or float64
+        The first rows of the stream: they give the type, the number of features and, with
+        ``init="data"``, the first atoms. They are not learned from.
+    n_components : int
+        Atoms of the dictionary.
+    rule : Rule, default=Rule()
+        How to learn.
+    init : {"data", "random"} or ndarray of shape (n_components, n_features), default="data"
+        The first dictionary: rows of X, uniform on [0, 1) as in the paper, or given.
+    seed : int or None, default=None
+        Seed of what is drawn at random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import omfb
+    >>> Y = np.random.default_rng(0).random((100, 20))
+    >>> state = omfb.init(Y, n_components=3, seed=0)
+    >>> state, codes, info = omfb.step(state, Y)
+    >>> codes.shape, state.n_seen
+    ((100, 3), 100)
+    """
+    rule = Rule() if rule is None else rule
+    C, scale = first_dictionary(X, n_components, init, seed)
+    return State(rule=rule, C=C, G=gram(C), S=rule.lam * np.eye(n_components), scale=scale)
+
+
+def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[Any], Info]:
+    """Learn from a block of rows: return the next state, the rows' codes, and an `Info`.
+
+    Parameters
+    ----------
+    state : State
+        Where to start from; unchanged unless `reuse`.
+    X : ndarray or scipy.sparse of shape (n_samples, n_features)
+        Missing entries are NaN in an array, absent in a sparse matrix. How rows are cut into
+        blocks does not matter; where ``batch_size > 1``, cut at its multiples.
+    reuse : bool, default=False
+        Allow writing into the arrays of `state`, which is lost then. If X is one row, an error
+        still leaves it as it was.
+    """
+    X = in_units(X, state)
+    rule = state.rule
+    whole = rule.batch_size > 1
+    length = rule.batch_size if whole else block_length(state.C.shape[1])
+    codes = np.empty((X.shape[0], state.C.shape[1]), state.C.dtype)
+    given, free = state.C, []
+    at = 0
+    residual = energy = 0.0
+    for piece in pieces(X, length, whole=whole):
+        end = at + len(piece)
+        while at < end:
+            left = piece.part(len(piece) - (end - at), len(piece))
+            state, new_codes, info = _learn(state, left, reuse or state.C is not given, free)
+            codes[at : at + len(new_codes)] = new_codes
+            at += len(new_codes)
+            residual += info.residual
+            energy += info.energy
+    return state, codes, Info(residual, energy)
+
+
+def in_units(X: Any, state: State) -> Any:
+    """X in the state's type and units of its scale."""
+    X = X.astype(state.C.dtype, copy=False)
+    return X if state.scale == 1.0 else X * state.C.dtype.type(1.0 / state.scale)
+
+
+def _learn(state: State, piece: Piece, reuse: bool, free: list[NDArray[Any]]) -> Step:
+    """Learn from some rows at the head of the piece, at least one."""
+    if state.rule.batch_size > 1:
+        if isinstance(piece, Complete):
+            return learn_batch(state, piece.Y, piece.N, reuse)
+        return learn_gappy_batch(state, piece, reuse)
+    if state.rule.smooth > 0.0 and state.code is None:
+        return _learn_first(state, piece.part(0, 1), reuse, free)
+    if isinstance(piece, Complete):
+        learned = learn_block(state, piece.Y, piece.N, reuse, free)
+        if len(learned[1]) > 0:
+            return learned
+        piece = dense_rows(piece.Y)  # the small system is singular
+    return learn_gappy(state, piece, reuse)
+
+
+def _learn_first(state: State, row: Piece, reuse: bool, free: list[NDArray[Any]]) -> Step:
+    """Learn from one row that has no code before it to be pulled to."""
+    free_rule = replace(state.rule, smooth=0.0)
+    learned, codes, info = _learn(replace(state, rule=free_rule), row, reuse, free)
+    empty = isinstance(row, Rows) and len(row.values) == 0
+    return replace(learned, rule=state.rule, code=None if empty else learned.code), codes, info
