@@ -1,0 +1,5 @@
+"""`omfb reproduce`."""
+
+
+def reproduce() -> None:
+    """Run the paper's experiments."""
