@@ -2,6 +2,8 @@
 
 from typing import Any
 
+__all__ = ["CallbackSupportMixin", "Passes", "with_callbacks"]
+
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # scikit-learn before 1.9

@@ -97,7 +97,7 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
             self._fit(X)
         return self
 
-    @with_callbacks
+    @with_callbacks  # type: ignore[untyped-decorator, unused-ignore]
     def _fit(self, X: Any) -> None:
         check_parameters(self)
         X = self._validated(X, reset=True)
@@ -116,10 +116,10 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
             self.n_iter_ = number
             error, error_before = self.prequential_error_, error
             self._log("pass %d of %d: prequential error %.4g", number, self.max_iter, error)
-            stop = passes.end(task, vars(self))
+            stop = passes.end(task, self.__dict__)
             if stop or (self.tol > 0.0 and error_before - error < self.tol * error_before):
                 break
-        passes.finish(vars(self))
+        passes.finish(self.__dict__)
         self._warn_of(unseen)
 
     def _pass(self, X: Any, order: NDArray[np.intp] | None, unseen: NDArray[np.bool_]) -> None:
@@ -229,7 +229,7 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
 
     @property
     def prequential_error_(self) -> float:
-        """Relative error of the rows of the last pass, each before the dictionary learned from it."""
+        """Relative error over the last pass, of each row before the dictionary learned from it."""
         check_is_fitted(self)
         return relative_error(self._totals)
 

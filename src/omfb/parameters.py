@@ -1,5 +1,6 @@
 """Checks of the estimators' parameters: each error names the parameter and what to do."""
 
+import math
 from numbers import Integral, Real
 from typing import Any
 
@@ -63,5 +64,5 @@ def _number(model: Any, name: str, what: str, holds: Any, hint: str) -> None:
     value = getattr(model, name)
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number {what} ({hint}), got {value!r}.")
-    if not (np.isfinite(value) and holds(value)):
+    if not (math.isfinite(value) and holds(value)):
         raise ValueError(f"{name} must be {what} ({hint}), got {value!r}.")

@@ -26,6 +26,7 @@ class Complete:
         return len(self.Y)
 
     def part(self, first: int, last: int) -> "Complete":
+        """Rows first to last."""
         return Complete(self.Y[first:last], self.N[first:last, first:last])
 
 
@@ -46,8 +47,8 @@ def pieces(X: Any, length: int, *, whole: bool = False) -> Iterator[Piece]:
         return
     for start in range(0, len(X), length):
         Y = np.ascontiguousarray(X[start : start + length])
-        # The sum of squares of a row is finite only if all its entries are: the products that
-        # the kernel needs anyway tell whether there are holes. If the first row has some, do not try.
+        # The sum of squares of a row is finite only if all its entries are: the products that the
+        # kernel needs anyway tell whether there are holes. If the first row has some, do not try.
         if not np.isnan(Y[0]).any():
             N = _products(Y)
             if np.isfinite(np.diagonal(N)).all():

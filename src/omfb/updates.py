@@ -4,7 +4,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from ._kernels.batch import learn_batch
@@ -75,7 +74,8 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     whole = rule.batch_size > 1
     length = rule.batch_size if whole else block_length(state.C.shape[1])
     codes = np.empty((X.shape[0], state.C.shape[1]), state.C.dtype)
-    given, free = state.C, []
+    given = state.C
+    free: list[NDArray[Any]] = []
     at = 0
     residual = energy = 0.0
     for piece in pieces(X, length, whole=whole):

@@ -86,7 +86,9 @@ def chain(
     return codes[::-1]
 
 
-def chain_one(grams: Matrix, P: Matrix, ridge: float, smooth: float, x_before: Matrix | None) -> Matrix:
+def chain_one(
+    grams: Matrix, P: Matrix, ridge: float, smooth: float, x_before: Matrix | None
+) -> Matrix:
     """Codes of one part that is at hand."""
     return chain([lambda: (grams, P)], ridge, smooth, x_before)[0]
 

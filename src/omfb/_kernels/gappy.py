@@ -16,7 +16,7 @@ from ..state import Info, Rule, State
 from .compiling import jit
 from .shared import Matrix, Rows, Step, check_codes, precision_before, refreshed, smallest_pivot
 from .singular import alternate_minimum_norm
-from .small import add_symmetric, alternate, dot, invert, invert_precision, remember
+from .small import add_symmetric, alternate, dot, invert, invert_precision, multiply, remember
 
 # Taking the missing side off G leaves G_Ω with an error of G's size. Where the missing
 # features hold nearly all of an atom's energy, that error is too large: sum the observed side.
@@ -156,6 +156,7 @@ def gappy(
     r = C.shape[1]
     b = np.empty(r)
     H = np.empty((r, r))
+    rhs = np.empty(r)
     work = np.empty((7, r))
     x, k, g = work[0], work[1], work[2]
     pull = ridge + smooth
@@ -175,6 +176,9 @@ def gappy(
             H[j, j] += pull
         if not invert(H, smallest):
             return t
+        for j in range(r):
+            rhs[j] = b[j] + smooth * x_before[j]
+        multiply(H, rhs, work[5])
         invert_precision(S, lam, memory, S_inverse)
         before[t], epsilon, stretch, _, _, _ = alternate(
             b, energy[t], H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work

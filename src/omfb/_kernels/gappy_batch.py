@@ -20,7 +20,15 @@ from .chain import chain_one
 from .compiling import jit
 from .gappy import gram_of_rows, observed_gram, project
 from .shared import (
-    Matrix, Rows, Step, check_codes, gram, in_threads, precision_before, refreshed, smallest_pivot,
+    Matrix,
+    Rows,
+    Step,
+    check_codes,
+    gram,
+    in_threads,
+    precision_before,
+    refreshed,
+    smallest_pivot,
 )  # fmt: skip
 from .singular import solve_minimum_norm
 from .small import dot, invert
@@ -152,9 +160,7 @@ def row_systems(C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Matrix,
     q, r = len(rows), C.shape[1]
     grams, P, energy = np.empty((q, r, r)), np.empty((q, r)), np.empty(q)
     work = len(rows.values) * r * r
-    in_threads(
-        lambda first, last: systems(C, G, *rows, first, last, grams, P, energy), q, work
-    )
+    in_threads(lambda first, last: systems(C, G, *rows, first, last, grams, P, energy), q, work)
     return grams, P, energy
 
 

@@ -2,10 +2,10 @@
 
 The dictionary after t rows of the block is C_t = C_0 + Σ_{i≤t} e_i k_iᵀ. So the t-th row meets
 
-    b_t = C_{t-1}ᵀ y_t = C_0ᵀ y_t + Σ_{i<t} k_i (e_iᵀ y_t),    e_iᵀ y_t = (Y Yᵀ)_{it} − x_iᵀ b_t^{(i)}
+    b_t = C_{t-1}ᵀ y_t = C_0ᵀ y_t + Σ_{i<t} k_i (e_iᵀ y_t),  e_iᵀ y_t = (Y Yᵀ)_{it} − x_iᵀ b_t^{(i)}
 
 where b_t^{(i)} is that sum up to row i. Given P = Y C_0 and N = Y Yᵀ, the q steps need no vector
-of length m. As e_i = y_i − C_0 x_i − Σ_{j<i} e_j (k_jᵀ x_i), the residuals are those of a triangular
+of length m. As e_i = y_i − C_0 x_i − Σ_{j<i} e_j (k_jᵀ x_i), the residuals solve a triangular
 system, and with X, K (q, r) the codes and gains and U the strictly upper part of K Xᵀ,
 
     C_q = C_0 + (Y − X C_0ᵀ)ᵀ B = C_0 (I − Xᵀ B) + Yᵀ B,    B = (I + U)⁻¹ K.
@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from ..state import Info, State
 from .compiling import jit
 from .shared import Matrix, Step, check_codes, precision_before, refreshed, smallest_pivot
-from .small import add_symmetric, alternate, dot, invert, invert_precision, remember
-
+from .small import add_symmetric_and_multiply, alternate, dot, invert, invert_precision, remember
 
 # Of the dictionary's change that is made at a time: what the second cache holds beside its inputs.
 SLICE_BYTES = 1 << 18
@@ -29,18 +28,21 @@ SLICE_BYTES = 1 << 18
 
 @jit
 def sequence(
-    P, N, H, S, S_inverse, lam, memory, ridge, smooth, inner_iter, x_before, X, K, D, epsilon, before
+    P, N, H, S, S_inverse, lam, memory, ridge, smooth, inner_iter, x_before,
+    X, K, D, epsilon, before,
 ):  # fmt: skip
     """Take the q single-row steps of a block in small space; return how many were taken.
 
-    Changes H, S, S_inverse and x_before (the last code) in place. Fills X, K and D (codes, gains
-    and g, in rows), ε and the residual energies before learning. Stops early at a row whose
-    system is singular: that row is for `singular.py`.
+    Changes S and x_before (the last code) in place, and H and S_inverse as far as it needs them.
+    Fills X, K and D (codes, gains and g, in rows), ε and the residual energies before learning.
+    Stops early at a row whose system is singular: that row is for `singular.py`.
     """
     q, r = P.shape
     b = np.empty(r)
-    work = np.empty((7, r))
-    x, k, g, u, v = work[0], work[1], work[2], work[3], work[4]
+    rhs = np.empty(r)
+    work = np.zeros((7, r))
+    x, k, g, u, v, x_first = work[0], work[1], work[2], work[3], work[4], work[5]
+    on_vv = on_vu = on_uu = 0.0  # what the row before changes in H
     for t in range(q):
         for j in range(r):
             b[j] = P[t, j]
@@ -48,13 +50,15 @@ def sequence(
             along = N[i, t] - dot(X[i], b)
             for j in range(r):
                 b[j] += along * K[i, j]
+        for j in range(r):
+            rhs[j] = b[j] + smooth * x_before[j]
+        add_symmetric_and_multiply(H, v, u, on_vv, on_vu, on_uu, rhs, x_first)
         invert_precision(S, lam, memory, S_inverse)
         before[t], epsilon[t], stretch, on_vv, on_vu, on_uu = alternate(
             b, N[t, t], H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work
         )
         if before[t] < 0.0:
             return t
-        add_symmetric(H, v, u, on_vv, on_vu, on_uu)
         remember(S, S_inverse, lam, memory, x, k, stretch)
         for j in range(r):
             X[t, j] = x[j]
@@ -85,9 +89,11 @@ def learn_row(C, y, x, k):
 
 
 def block_length(r: int) -> int:
-    """Rows of a block. Of the work beside the floor, Y Yᵀ grows with q and C A falls with it:
-    their sum is least at q = √2 r; below 32 rows the products lose speed."""
-    return max(32, 8 * round(1.4 * r / 8))
+    """Rows of a block: of the work beside the floor, Y Yᵀ grows with q and C A falls with it.
+
+    Their sum is least at q = √2 r; with fewer rows than 48 the products and the calls lose speed.
+    """
+    return max(48, 8 * round(1.4 * r / 8))
 
 
 def learn_block(

@@ -68,7 +68,10 @@ def refreshed(state: State) -> State:
 
 def precision_before(S: Matrix, rule: Rule) -> tuple[Matrix, Matrix]:
     """S̄ = ρ S + (1 − ρ) λ I and its inverse."""
-    S_before = rule.memory * S + (1.0 - rule.memory) * rule.lam * np.eye(len(S))
+    identity = np.eye(len(S))
+    if rule.memory == 0.0:
+        return rule.lam * identity, identity / rule.lam
+    S_before = rule.memory * S + (1.0 - rule.memory) * rule.lam * identity
     inverse = S_before.copy()
     invert(inverse, 0.0)
     return S_before, inverse

@@ -35,7 +35,7 @@ def alternate_minimum_norm(
     G_now, b_now, before = G, b, None
     for _ in range(inner_iter):
         x = solve_minimum_norm(G_now + pull * identity, b_now + pulled, smallest)
-        k = np.linalg.solve(S_before + np.outer(x, x), x)
+        k = np.asarray(np.linalg.solve(S_before + np.outer(x, x), x), np.float64)
         g = b - G @ x
         epsilon = max(float(n - 2 * (b @ x) + x @ G @ x), 0.0)
         before = epsilon if before is None else before
