@@ -187,9 +187,10 @@ def gappy(
             return t
         learn_observed(C, seen, given, x, k)
         add_symmetric(G, k, g, epsilon, 1.0, 0.0)
-        remember(S, S_inverse, lam, memory, x, k, stretch)
+        share = seen.shape[0] / C.shape[0]
+        remember(S, S_inverse, lam, memory, share, x, k, stretch)
         if memory == 1.0:
-            add_symmetric(S, x, k, 1.0, 0.0, 0.0)
+            add_symmetric(S, x, k, share, 0.0, 0.0)
         for j in range(r):
             X[t, j] = x[j]
             x_before[j] = x[j]
@@ -244,5 +245,5 @@ def _learn_singular(
     learn_observed(C, seen, given, x, k)
     add_symmetric(G, k, g, epsilon, 1.0, 0.0)
     if rule.memory > 0.0:
-        S[:] = S_before + np.outer(x, x)
+        S[:] = S_before + len(seen) / len(C) * np.outer(x, x)
     return x, before, n

@@ -141,14 +141,14 @@ def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
         _learn(C, C_before, entries, X, S_before, S_before_inverse)
         G = gram(C) if G_others is None else G_others + _gram_of(C, entries.touched)
     assert info is not None  # inner_iter >= 1
-    seen = np.diff(rows.starts) > 0
-    X_seen = X[seen]
+    shares = np.diff(rows.starts) / len(C)  # as in `remember`, row by row
+    learned_any = len(rows.values) > 0
     learned = replace(
         state,
         C=C,
         G=G,
-        S=S_before + X_seen.T @ X_seen if rule.memory > 0.0 and len(X_seen) else state.S,
-        code=X[-1].copy() if len(X_seen) or state.code is not None else None,
+        S=S_before + (X.T * shares) @ X if rule.memory > 0.0 and learned_any else state.S,
+        code=X[-1].copy() if learned_any or state.code is not None else None,
         n_seen=state.n_seen + len(rows),
         drift=state.drift + len(rows.values) if few else 0,
     )

@@ -59,7 +59,7 @@ def sequence(
         )
         if before[t] < 0.0:
             return t
-        remember(S, S_inverse, lam, memory, x, k, stretch)
+        remember(S, S_inverse, lam, memory, 1.0, x, k, stretch)
         for j in range(r):
             X[t, j] = x[j]
             K[t, j] = k[j]

@@ -209,18 +209,24 @@ def invert_precision(S, lam, memory, S_inverse):
 
 
 @jit
-def remember(S, S_inverse, lam, memory, x, k, stretch):
-    """S ← ρ S + (1 − ρ) λ I + x xᵀ where 0 < ρ < 1; its inverse where ρ = 1.
+def remember(S, S_inverse, lam, memory, share, x, k, stretch):
+    """S ← S̄ + share x xᵀ where 0 < ρ < 1; the inverse of that where ρ = 1.
 
-    For ρ = 0, S stays λ I, and for ρ = 1 the caller adds all codes of a block at once.
+    `share` is the share of the features that were observed. S stands for all features, and on
+    average a feature has learned from that share of the rows only: counting whole rows makes
+    dictionaries of mostly missing data far too stiff. For ρ = 0, S stays λ I, and for ρ = 1 the
+    caller adds to S.
     """
     if memory == 1.0:
+        # S̄⁻¹x is stretch k, and xᵀS̄⁻¹x is stretch − 1.
+        down = share * stretch * stretch / (1.0 + share * (stretch - 1.0))
         for i in range(S.shape[0]):
-            along = stretch * k[i]
+            along = down * k[i]
             for j in range(S.shape[0]):
                 S_inverse[i, j] -= along * k[j]
     elif memory > 0.0:
         for i in range(S.shape[0]):
+            along = share * x[i]
             for j in range(S.shape[0]):
-                S[i, j] = memory * S[i, j] + x[i] * x[j]
+                S[i, j] = memory * S[i, j] + along * x[j]
             S[i, i] += (1.0 - memory) * lam

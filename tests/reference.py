@@ -1,0 +1,156 @@
+"""The paper's formulas, naive, line by line; then the same with memory, ridge and smooth.
+
+Rows of Y are observations (the paper's columns), NaN is missing, C is (m, r). Nothing here is
+shared with the library: inverses are inverses and the codes are one dense least squares problem.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+# -- the paper ------------------------------------------------------------------------------
+
+
+def algorithm_1(Y, C, lam, rounds=2):
+    """OMF-B. Returns the dictionary and the codes, in rows."""
+    codes = []
+    for y in Y:
+        C_before = C
+        for _ in range(rounds):
+            x = np.linalg.inv(C.T @ C) @ C.T @ y
+            C = C_before + np.outer(y - C_before @ x, x) / (lam + x @ x)
+        codes.append(x)
+    return C, np.array(codes)
+
+
+def mini_batches(Y, C, lam, size, rounds=2):
+    """Updates (6) and (7) for every `size` rows; the last batch may be short."""
+    codes = []
+    for first in range(0, len(Y), size):
+        y, C_before = Y[first : first + size].T, C
+        for _ in range(rounds):
+            x = np.linalg.inv(C.T @ C) @ C.T @ y
+            C = (lam * C_before + y @ x.T) @ np.linalg.inv(lam * np.eye(len(x)) + x @ x.T)
+        codes.append(x.T)
+    return C, np.concatenate(codes)
+
+
+def algorithm_2(Y, C, lam, rounds=2):
+    """OMF-B with missing data."""
+    codes = []
+    for row in Y:
+        m = ~np.isnan(row)
+        y, M_C, C_before = np.where(m, row, 0.0), np.tile(m[:, None], C.shape[1]), C
+        for _ in range(rounds):
+            x = np.linalg.inv((M_C * C).T @ (M_C * C)) @ (M_C * C).T @ (m * y)
+            C = C_before + np.outer(m * (y - C_before @ x), x) / (lam + x @ x)
+        codes.append(x)
+    return C, np.array(codes)
+
+
+# -- the generalised objective (design.md, 3.1, 3.4 and 3.6) ----------------------------------
+
+
+class Past(NamedTuple):
+    """What the next rows meet: dictionary, precision, and the code before, if there was one."""
+
+    C: np.ndarray
+    S: np.ndarray
+    x: np.ndarray | None = None
+
+
+class Told(NamedTuple):
+    past: Past
+    codes: np.ndarray
+    residual: float
+    """Of each row with the dictionary before its batch, over the observed entries."""
+    energy: float
+
+
+def first(C, lam):
+    C = np.array(C, dtype=np.float64)
+    return Past(C, lam * np.eye(C.shape[1]))
+
+
+def precision_before(S, rule):
+    return rule.memory * S + (1.0 - rule.memory) * rule.lam * np.eye(len(S))
+
+
+def codes_of(C, Y, ridge, smooth, x_before=None):
+    """Σ_t ‖y_t − C x_t‖²_Ω + α‖x_t‖² + τ‖x_t − x_{t−1}‖², least and of minimum norm.
+
+    All rows at once, as one dense least squares problem, by singular values. x_0 is
+    `x_before`; without it the first row has no pull.
+    """
+    if smooth == 0.0 and len(Y) > 1:  # rows are independent
+        return np.concatenate([codes_of(C, y[None], ridge, 0.0) for y in Y])
+    n, r = len(Y), C.shape[1]
+    blocks, targets = [], []
+
+    def add(at, block, target):
+        wide = np.zeros((len(block), n, r))
+        wide[:, at] = block
+        blocks.append(wide.reshape(len(block), n * r))
+        targets.append(target)
+        return wide
+
+    eye, zero = np.eye(r), np.zeros(r)
+    for t, y in enumerate(Y):
+        seen = ~np.isnan(y)
+        add(t, C[seen], y[seen])
+        add(t, np.sqrt(ridge) * eye, zero)
+        if t > 0:
+            add(t, np.sqrt(smooth) * eye, zero)[:, t - 1] = -np.sqrt(smooth) * eye
+        elif x_before is not None:
+            add(t, np.sqrt(smooth) * eye, np.sqrt(smooth) * x_before)
+    A, target = np.concatenate(blocks), np.concatenate(targets)
+    return np.linalg.lstsq(A, target, rcond=1e-9)[0].reshape(n, r)
+
+
+def dictionary_for(past, Y, X, rule):
+    """C for fixed codes, feature by feature: c_i + Σ (y − c_i x) xᵀ S_i⁻¹ over the rows that see i."""
+    S_before = precision_before(past.S, rule)
+    C = past.C.copy()
+    for i, c in enumerate(past.C):
+        seen = ~np.isnan(Y[:, i])
+        X_i = X[seen]
+        C[i] = c + (Y[seen, i] - X_i @ c) @ X_i @ np.linalg.inv(S_before + X_i.T @ X_i)
+    return C
+
+
+def learn_batch(past, Y, rule):
+    """One mini-batch; a single row is a batch of one."""
+    seen = ~np.isnan(Y)
+    some = seen.any(axis=1)
+    C, told = past.C, None
+    for _ in range(rule.inner_iter):
+        X = codes_of(C, Y, rule.ridge, rule.smooth, past.x)
+        if told is None:
+            told = np.sum((Y - X @ C.T)[seen] ** 2)
+        C = dictionary_for(past, Y, X, rule)
+    # A feature has learned from the observed share of the rows only (better than design.md's
+    # whole rows: mostly missing data would make the dictionary far too stiff).
+    S = precision_before(past.S, rule) + (X.T * seen.mean(axis=1)) @ X if some.any() else past.S
+    x = X[-1] if some.any() or past.x is not None else None
+    return Told(Past(C, S, x), X, told, np.sum(Y[seen] ** 2))
+
+
+def learn(past, Y, rule):
+    """The rows of Y, `batch_size` at a time."""
+    Y = np.asarray(Y, dtype=np.float64)
+    codes, residual, energy = [], 0.0, 0.0
+    for at in range(0, len(Y), rule.batch_size):
+        told = learn_batch(past, Y[at : at + rule.batch_size], rule)
+        past = told.past
+        codes.append(told.codes)
+        residual, energy = residual + told.residual, energy + told.energy
+    return Told(past, np.concatenate(codes), residual, energy)
+
+
+def objective(C, X, Y, past, rule):
+    """What a step makes small, at the dictionary C and the codes X of one batch Y."""
+    change = C - past.C
+    fit = np.nansum((Y - X @ C.T) ** 2)
+    stay = np.trace(change @ precision_before(past.S, rule) @ change.T)
+    walk = np.diff(X, axis=0, prepend=X[:1] if past.x is None else past.x[None])
+    return fit + stay + rule.ridge * np.sum(X**2) + rule.smooth * np.sum(walk**2)
