@@ -15,6 +15,9 @@ from .pieces import Complete, Piece, dense_rows, pieces
 from .start import first_dictionary
 from .state import Info, Rule, State
 
+# So few complete rows are learned from faster one by one than as a block.
+FEW = 2
+
 
 def init(
     X: Any,
@@ -104,12 +107,13 @@ def _learn(state: State, piece: Piece, reuse: bool, free: list[NDArray[Any]]) ->
         return learn_gappy_batch(state, piece, reuse)
     if state.rule.smooth > 0.0 and state.code is None:
         return _learn_first(state, piece.part(0, 1), reuse, free)
-    if isinstance(piece, Complete):
+    if isinstance(piece, Rows):
+        return learn_gappy(state, piece, reuse)
+    if len(piece) > FEW:
         learned = learn_block(state, piece.Y, piece.N, reuse, free)
-        if len(learned[1]) > 0:
+        if len(learned[1]) > 0:  # none if the small system is singular
             return learned
-        piece = dense_rows(piece.Y)  # the small system is singular
-    return learn_gappy(state, piece, reuse)
+    return learn_gappy(state, dense_rows(piece.Y), reuse)
 
 
 def _learn_first(state: State, row: Piece, reuse: bool, free: list[NDArray[Any]]) -> Step:

@@ -79,15 +79,6 @@ def solve_unit_upper(U, K):
                 K[i, c] -= factor * K[j, c]
 
 
-@jit
-def learn_row(C, y, x, k):
-    """C ← C + (y − C x) kᵀ in one pass over C."""
-    for i in range(C.shape[0]):
-        error = y[i] - dot(C[i], x)
-        for j in range(C.shape[1]):
-            C[i, j] += error * k[j]
-
-
 def block_length(r: int) -> int:
     """Rows of a block: of the work beside the floor, Y Yᵀ grows with q and C A falls with it.
 
@@ -132,15 +123,10 @@ def learn_block(
     DK = D.T @ K
     G = state.G + DK + DK.T + (K.T * epsilon) @ K
     B = K
-    if done > 1:
-        solve_unit_upper(K @ X.T, B)
-    if done == 1 and reuse:
-        learn_row(C, Y[0], X[0], B[0])
-        new = C
-    else:
-        new = _learned(C, Y, X, B, free)
-        if reuse:
-            free.append(C)
+    solve_unit_upper(K @ X.T, B)
+    new = _learned(C, Y, X, B, free)
+    if reuse:
+        free.append(C)
     learned = replace(
         state, C=new, G=G, S=S, code=x_before,
         n_seen=state.n_seen + done, drift=state.drift + Y.size,
@@ -153,10 +139,6 @@ def _learned(
 ) -> NDArray[Any]:
     """C (I − Xᵀ B) + Yᵀ B, by the cheapest way for so many rows."""
     new = free.pop() if free else np.empty_like(C)
-    if len(Y) == 1:
-        np.copyto(new, C)
-        learn_row(new, Y[0], X[0], B[0])
-        return new
     X, B = X.astype(C.dtype, copy=False), B.astype(C.dtype, copy=False)
     m, r = C.shape
     A = np.eye(r, dtype=C.dtype) - X.T @ B
