@@ -4,6 +4,7 @@ Rows of Y are observations (the paper's columns), NaN is missing, C is (m, r). N
 shared with the library: inverses are inverses and the codes are one dense least squares problem.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -108,7 +109,7 @@ def codes_of(C, Y, ridge, smooth, x_before=None):
 
 
 def dictionary_for(past, Y, X, rule):
-    """C for fixed codes, feature by feature: c_i + Σ (y − c_i x) xᵀ S_i⁻¹ over the rows that see i."""
+    """C for fixed codes: c_i + Σ (y − c_i x) xᵀ S_i⁻¹, over the rows that see feature i."""
     S_before = precision_before(past.S, rule)
     C = past.C.copy()
     for i, c in enumerate(past.C):
@@ -135,8 +136,16 @@ def learn_batch(past, Y, rule):
     return Told(Past(C, S, x), X, told, np.sum(Y[seen] ** 2))
 
 
+def with_least_ridge(C_first, rule):
+    """A rule that forgets has a ridge of 1e-6 of an atom's energy at least, or C would fade."""
+    if not 0.0 < rule.memory < 1.0:
+        return rule
+    return replace(rule, ridge=max(rule.ridge, 1e-6 * np.mean(np.sum(C_first**2, axis=0))))
+
+
 def learn(past, Y, rule):
-    """The rows of Y, `batch_size` at a time."""
+    """The rows of Y, `batch_size` at a time, from the first dictionary on."""
+    rule = with_least_ridge(past.C, rule)
     Y = np.asarray(Y, dtype=np.float64)
     codes, residual, energy = [], 0.0, 0.0
     for at in range(0, len(Y), rule.batch_size):

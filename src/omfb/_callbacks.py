@@ -31,18 +31,19 @@ class Passes:
         task = self._root.subcontext(task_name="pass")
         return task.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
 
-    def end(self, task: Any, fitted: dict[str, Any]) -> bool:
-        """True if a callback asks to stop. `fitted` holds the model's attributes so far."""
+    def end(self, task: Any) -> bool:
+        """True if a callback asks to stop."""
         if task is None:
             return False
         return bool(
             task.call_on_fit_task_end(
-                estimator=self._estimator, X=self._X, reconstruction_attributes=fitted
+                estimator=self._estimator, X=self._X, reconstruction_attributes={}
             )
         )
 
-    def finish(self, fitted: dict[str, Any]) -> None:
+    def finish(self) -> None:
+        """Tell that the fit has ended."""
         if self._root is not None:
             self._root.call_on_fit_task_end(
-                estimator=self._estimator, X=self._X, reconstruction_attributes=fitted
+                estimator=self._estimator, X=self._X, reconstruction_attributes={}
             )

@@ -8,8 +8,8 @@ import numpy as np
 
 from ._kernels.batch import shared_codes
 from ._kernels.chain import Systems, chain
-from ._kernels.gappy_batch import gappy_codes, row_systems
-from ._kernels.shared import Matrix, check_codes, smallest_pivot
+from ._kernels.gappy_batch import gappy_codes, row_systems, told
+from ._kernels.shared import Matrix, check_finite_step, smallest_pivot
 from .pieces import Complete, Piece, pieces
 from .state import Info, State
 from .updates import in_units
@@ -24,28 +24,28 @@ def encode(state: State, X: Any) -> tuple[Matrix, Info]:
     Where ``smooth > 0`` the rows are consecutive in time and their codes jointly optimal;
     otherwise each row is coded on its own.
     """
-    rule = state.rule
     X = in_units(X, state)
     codes = np.empty((X.shape[0], state.C.shape[1]))
     residual = energy = 0.0
     at = 0
-    smooth = rule.smooth > 0.0
+    smooth = state.smooth > 0.0
     chained = iter(_chained(state, X) if smooth and len(codes) else [])
+    smallest = smallest_pivot(state.C)
     for piece in pieces(X, ROWS, whole=smooth):
         grams, P, energies = _systems(state, piece)
         if smooth:
             part = next(chained)
         elif isinstance(piece, Complete):
-            part = shared_codes(grams[0], P, rule.ridge, smallest_pivot(state.C))
+            part = shared_codes(grams[0], P, state.ridge, smallest)
         else:
-            part = gappy_codes(grams, P, rule.ridge, smallest_pivot(state.C))
-        fitted = (part[:, None] @ grams)[:, 0]
-        explained = np.sum((2.0 * P - fitted) * part, axis=1)
-        residual += float(np.maximum(energies - explained, 0.0).sum())
-        energy += float(energies.sum())
+            observed = np.diff(piece.starts)
+            part = gappy_codes(grams, P, observed, state.ridge, 0.0, None, smallest)
+        info = told(grams, P, energies, part)
+        residual += info.residual
+        energy += info.energy
         codes[at : at + len(piece)] = part
         at += len(piece)
-    check_codes(codes)
+    check_finite_step(codes)
     return codes, Info(residual, energy)
 
 
@@ -63,4 +63,4 @@ def _chained(state: State, X: Any) -> list[Matrix]:
         return _systems(state, piece)[:2]
 
     parts: list[Callable[[], Systems]] = [partial(part, at) for at in range(0, X.shape[0], ROWS)]
-    return chain(parts, state.rule.ridge, state.rule.smooth, None)
+    return chain(parts, state.ridge, state.smooth, None, smallest_pivot(state.C))

@@ -23,10 +23,13 @@ from ._callbacks import CallbackSupportMixin, Passes, with_callbacks
 from .codes import encode
 from .frames import like_frame
 from .parameters import check_init, check_parameters
-from .pieces import dense_with_holes
+from .pieces import dense_with_holes, sparse_with_holes
+from .saving import SavedMixin
 from .start import window_length
 from .state import Info, Rule, State
-from .streams import block_rows, blocks
+from .streams import Source, is_stream, open_stream
+from .streams.arrays import ArraySource
+from .training import add, learn_passes
 from .updates import init as first_state
 from .updates import step
 
@@ -35,7 +38,7 @@ logger = logging.getLogger("omfb")
 NOTHING = Info(0.0, 0.0)
 
 
-class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class _Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What both estimators share: everything but `transform`.
 
     Fitted, it holds a `State`, the energies of the current pass, and, until the stream is long
@@ -85,8 +88,10 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), path, or stream
             NaN is missing, and so is what a sparse matrix does not store. float32 stays float32.
+            A path (CSV, NDJSON, NumPy, Parquet or Arrow file), a Dask array, an iterator of rows
+            or blocks, or an `omfb.streams.Source` is read block by block, in constant memory.
         y : ignored
 
         Returns
@@ -100,35 +105,11 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
     @with_callbacks  # type: ignore[untyped-decorator, unused-ignore]
     def _fit(self, X: Any) -> None:
         check_parameters(self)
-        X = self._validated(X, reset=True)
-        rng = check_random_state(self.random_state)
-        seed = rng.randint(2**31)
-        passes = Passes(self, self.max_iter, X)
-        unseen = np.ones(X.shape[1], dtype=bool)
-        error = np.inf
-        for number in range(1, self.max_iter + 1):
-            task = passes.begin()
-            order = self._order(X.shape[0], rng)
-            if number == 1:
-                head = slice(window_length(self.n_components))
-                self._keep(self._first(X[head if order is None else order[head]], seed))
-            self._pass(X, order, unseen)
-            self.n_iter_ = number
-            error, error_before = self.prequential_error_, error
-            self._log("pass %d of %d: prequential error %.4g", number, self.max_iter, error)
-            stop = passes.end(task, self.__dict__)
-            if stop or (self.tol > 0.0 and error_before - error < self.tol * error_before):
-                break
-        passes.finish(self.__dict__)
+        source = self._source(X)
+        unseen = np.ones(0, dtype=bool)
+        for place in learn_passes(self, source, passes=Passes(self, self.max_iter, X)):
+            unseen = place.unseen
         self._warn_of(unseen)
-
-    def _pass(self, X: Any, order: NDArray[np.intp] | None, unseen: NDArray[np.bool_]) -> None:
-        self._keep(replace(self._state, code=None))
-        for block in blocks(X, order, block_rows(X, self.batch_size)):
-            state, _, info = step(self._state, block, reuse=True)
-            self._keep(state, _sum(self._totals, info))
-            if unseen.any():
-                unseen &= ~_observed(block)
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the next rows of a stream, in the order given; one row is enough.
@@ -166,15 +147,21 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
         The model is always what it would be had all rows so far come at once: that is what makes
         it independent of how the stream is cut. The rows are kept until there are enough.
         """
-        together = scipy.sparse.vstack if scipy.sparse.issparse(X) else np.concatenate
-        rows = together([self._head, X.astype(self._head.dtype, copy=False)])
+        if scipy.sparse.issparse(X):
+            head = (
+                self._head if scipy.sparse.issparse(self._head) else sparse_with_holes(self._head)
+            )
+            rows = scipy.sparse.vstack([head, X.astype(head.dtype, copy=False)], format="csr")
+        else:
+            head = dense_with_holes(self._head)
+            rows = np.concatenate([head, X.astype(head.dtype, copy=False)])
         self._learn(self._first(rows, self._seed), rows, NOTHING)
         if rows.shape[0] < window_length(self.n_components):
             self._head = rows
 
     def _learn(self, state: State, X: Any, totals: Info) -> None:
         state, _, info = step(state, X, reuse=X.shape[0] == 1)
-        self._keep(state, _sum(totals, info))
+        self._keep(state, add(totals, info))
 
     # -- using ------------------------------------------------------------------------------
 
@@ -191,7 +178,9 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
         -------
         X_complete : ndarray of shape (n_samples, n_features), or a frame if X is one
         """
-        rows = self._validated(X)
+        return like_frame(X, self._completed(self._validated(X)))
+
+    def _completed(self, rows: Any) -> NDArray[Any]:
         codes = self._encode(rows)[0]
         complete = dense_with_holes(rows).copy()
         for start in range(0, len(complete), 1024):
@@ -199,7 +188,7 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
             holes = np.isnan(complete[here])
             if holes.any():
                 complete[here][holes] = self._decode(codes[here])[holes]
-        return like_frame(X, complete)
+        return complete
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of the observed energy of X that the dictionary explains; 1 is all of it.
@@ -252,18 +241,23 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
     def _keep(self, state: State, totals: Info = NOTHING) -> None:
         self._state, self._totals, self._head = state, totals, None
 
-    def _order(self, n: int, rng: np.random.RandomState) -> NDArray[np.intp] | None:
-        """In which order a pass takes the rows; None as they lie."""
-        if self.shuffle == "uniform":
-            return rng.randint(n, size=n)
-        return rng.permutation(n) if self.shuffle else None
-
     def _encode(self, X: Any) -> tuple[NDArray[np.float64], Info]:
         return encode(replace(self._state, rule=self._rule()), X)
 
     def _decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         C = self._state.C
         return (codes.astype(C.dtype, copy=False) @ C.T) * C.dtype.type(self._state.scale)
+
+    def _source(self, X: Any) -> Source:
+        """X as a stream, its features noted; arrays are checked by scikit-learn."""
+        if not is_stream(X):
+            return ArraySource(self._validated(X, reset=True))
+        source = open_stream(X)
+        self.n_features_in_ = source.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if source.feature_names is not None:
+            self.feature_names_in_ = np.array(source.feature_names, dtype=object)
+        return source
 
     def _validated(self, X: Any, reset: bool = False) -> Any:
         """X as an array or CSR matrix of floats, checked by scikit-learn but for infinity.
@@ -281,10 +275,18 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
                 and not hasattr(self, "feature_names_in_")
             ):
                 return X
-        return validate_data(
-            self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
-            ensure_all_finite=False,
-        )  # fmt: skip
+        try:
+            return validate_data(
+                self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
+                ensure_all_finite=False,
+            )  # fmt: skip
+        except ValueError as error:
+            if "could not convert" not in str(error):
+                raise
+            raise ValueError(
+                f"X contains something that is no number ({error}). Drop or encode such columns; "
+                f"NaN is missing."
+            ) from error
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -317,6 +319,14 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
             stacklevel=3,
         )
 
+    def __copy__(self) -> Self:
+        """A copy that learns on its own: single rows are learned in place."""
+        other = type(self).__new__(type(self))
+        other.__dict__.update(self.__dict__)
+        if self.__sklearn_is_fitted__():
+            other._state = replace(self._state, C=self._state.C.copy())
+        return other
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_state")
 
@@ -329,9 +339,87 @@ class _Factorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # typ
 
 
 class OMFB(ClassNamePrefixFeaturesOutMixin, _Factorizer):  # type: ignore[misc]
-    """Online matrix factorisation via Broyden updates.
+    r"""Online matrix factorisation via Broyden updates: X ≈ codes @ components_.
 
-    TODO
+    Each row y is coded and learned from once, at the cost of two products with the dictionary.
+    With C the dictionary (`components_` is its transpose), minimise over the code x and C
+
+    .. math:: \|y - Cx\|^2 + tr((C - C_-) \bar S (C - C_-)^T) + ridge \|x\|^2 + smooth \|x - x_-\|^2
+
+    over the observed entries of y by alternating `inner_iter` times, where
+    :math:`\bar S = memory\, S + (1 - memory)\, lam\, I` and S sums up the codes so far. Missing
+    entries are NaN, or absent from a sparse matrix. A row costs O(n_features · n_components), and
+    memory is that of the dictionary and a block of rows.
+
+    Parameters
+    ----------
+    n_components : int, default=30
+        Atoms of the dictionary.
+    lam : float, default=1.0
+        How stiffly the dictionary stays where it is, in observations: the first dictionary weighs
+        as much as `lam` of them (with ``init="data"``).
+    memory : float, default=1.0
+        How long past codes count: 1 for ever (recursive least squares; best where the data do not
+        change), 0.99 about 100 rows (for drifting data), 0 not at all (the paper's rule).
+    ridge : float, default=0.0
+        Pull of a code towards zero. Raise it where rows have few observed entries.
+    smooth : float, default=0.0
+        Pull of a code towards that of the row before, for time series. Needs ``shuffle=False``.
+    inner_iter : int, default=2
+        Alternations between code and dictionary for each update.
+    batch_size : int, default=1
+        Rows that share one update. 1 is the paper's Algorithm 1 and usually both better and faster.
+    max_iter : int, default=1
+        Passes over the data in `fit`.
+    tol : float, default=0.0
+        Stop when a pass lowers the prequential error by less than this share; 0 runs all passes.
+    shuffle : bool or "uniform", default=True
+        Whether `fit` takes rows in random order, as they lie, or drawn with replacement.
+    init : {"data", "random"} or array of shape (n_components, n_features), default="data"
+        First dictionary: distinct rows from the head of the stream, at 1/√n_components of their
+        size; uniform on [0, 1) as in the paper; or given. Where rows are mostly missing, "data" is
+        small noise at the data's scale.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of rows and of the first dictionary.
+    verbose : int, default=0
+        If positive, log each pass to the logger "omfb".
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The dictionary, an atom in a row.
+    n_samples_seen_ : int
+        Rows learned from, in all passes.
+    prequential_error_ : float
+        Relative error over the last pass, of each row before the dictionary learned from it. Rows
+        that the first dictionary was drawn from look easy, so it is optimistic for short streams.
+    n_iter_ : int
+        Passes made by `fit`.
+    n_features_in_ : int
+        Features of a row.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had any.
+
+    See Also
+    --------
+    OMFBImputer : The same model whose `transform` fills holes.
+
+    References
+    ----------
+    Ö. D. Akyıldız, *Online Matrix Factorization via Broyden Updates*, arXiv:1506.04389, 2015.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omfb import OMFB
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((500, 4)) @ rng.random((4, 50))
+    >>> X[rng.random(X.shape) < 0.2] = np.nan
+    >>> model = OMFB(n_components=4, random_state=0).fit(X)
+    >>> model.transform(X).shape
+    (500, 4)
+    >>> bool(model.score(X) > 0.999)
+    True
     """
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -364,10 +452,10 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, _Factorizer):  # type: ignore[misc]
         """
         check_is_fitted(self)
         codes = check_array(X, dtype=[np.float64, np.float32], input_name="X")
-        if codes.shape[1] != self.n_components:
+        if codes.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has {codes.shape[1]} columns, but codes have n_components = "
-                f"{self.n_components}. Give what `transform` returns."
+                f"{self._n_features_out}. Give what `transform` returns."
             )
         return self._decode(codes)
 
@@ -377,9 +465,18 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, _Factorizer):  # type: ignore[misc]
 
 
 class OMFBImputer(OneToOneFeatureMixin, _Factorizer):  # type: ignore[misc]
-    """`OMFB` whose `transform` fills holes, for pipelines.
+    """The model of `OMFB` as an imputer: `transform` fills the holes of X, for pipelines.
 
-    TODO
+    Parameters and attributes are those of `OMFB`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omfb import OMFBImputer
+    >>> X = np.outer(np.arange(1.0, 6.0), [1.0, 2.0, 3.0])
+    >>> X[3, 1] = np.nan
+    >>> OMFBImputer(n_components=1, max_iter=20, random_state=0).fit_transform(X)[3].round(2)
+    array([ 4.,  8., 12.])
     """
 
     def transform(self, X: Any) -> NDArray[Any]:
@@ -393,24 +490,9 @@ class OMFBImputer(OneToOneFeatureMixin, _Factorizer):  # type: ignore[misc]
         -------
         X_complete : ndarray of shape (n_samples, n_features)
         """
-        return np.asarray(self.complete(X))
+        return self._completed(self._validated(X))
 
 
 def relative_error(info: Info) -> float:
     """sqrt(residual / energy); 0 where there was nothing to explain."""
     return float(np.sqrt(info.residual / info.energy)) if info.energy > 0.0 else 0.0
-
-
-def _sum(a: Info, b: Info) -> Info:
-    return Info(a.residual + b.residual, a.energy + b.energy)
-
-
-def _observed(X: Any) -> NDArray[np.bool_]:
-    """Which features some row of X observes."""
-    if scipy.sparse.issparse(X):
-        seen = np.zeros(X.shape[1], dtype=bool)
-        seen[X.indices] = True
-        return seen
-    if not np.isnan(X[0]).any():
-        return np.ones(X.shape[1], dtype=bool)
-    return ~np.isnan(X).all(axis=0)

@@ -60,29 +60,47 @@ def pieces(X: Any, length: int, *, whole: bool = False) -> Iterator[Piece]:
 
 def dense_rows(Y: NDArray[Any]) -> Rows:
     """The observed entries of a dense block with NaN for missing."""
-    return Rows(*compress(np.ascontiguousarray(Y)))
+    # A read-only array would be a type of its own, and compile the kernel a second time.
+    Y = np.ascontiguousarray(Y)
+    return Rows(*compress(Y if Y.flags.writeable else Y.copy()))
 
 
 def sparse_rows(X: Any) -> Rows:
     """The observed entries of a sparse matrix: absent entries are missing, and so are NaN."""
+    X = canonical(X)
+    check_finite(X.data[None])
+    starts, features, values = X.indptr.astype(np.int64), X.indices, X.data
+    missing = np.isnan(values)
+    if missing.any():
+        kept = np.concatenate([[0], np.cumsum(~missing)])
+        starts, features, values = kept[starts], features[~missing], values[~missing]
+    if not values.flags.writeable:  # as in `dense_rows`
+        values = values.copy()
+    return Rows(starts, features.astype(np.int32, copy=not features.flags.writeable), values)
+
+
+def canonical(X: Any) -> Any:
+    """A sparse matrix by rows, entries in order and none twice; the given one is not changed."""
     X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()
         X.sum_duplicates()
-    check_finite(X.data[None])
-    missing = np.isnan(X.data)
-    if missing.any():
-        kept = np.concatenate([[0], np.cumsum(~missing)])
-        starts = kept[X.indptr]
-        return Rows(starts, X.indices[~missing].astype(np.int32), X.data[~missing])
-    return Rows(X.indptr.astype(np.int64), X.indices.astype(np.int32, copy=False), X.data)
+    return X
+
+
+def sparse_with_holes(Y: Any) -> Any:
+    """An array with NaN for missing as a sparse matrix that does not store them."""
+    if scipy.sparse.issparse(Y):
+        return Y
+    rows, columns = np.nonzero(~np.isnan(Y))
+    return scipy.sparse.csr_array((Y[rows, columns], (rows, columns)), shape=Y.shape)
 
 
 def dense_with_holes(X: Any) -> NDArray[Any]:
     """A sparse matrix as an array with NaN where nothing is stored; arrays as they are."""
     if not scipy.sparse.issparse(X):
         return X
-    X = X.tocoo()
+    X = canonical(X).tocoo()
     dense = np.full(X.shape, np.nan, X.dtype)
     dense[X.row, X.col] = X.data
     return dense

@@ -1,12 +1,13 @@
 """The first dictionary: rows of the data, uniform noise, or what the caller gives."""
 
+import math
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .pieces import check_finite, dense_with_holes
+from .pieces import canonical, check_finite, dense_with_holes
 
 # Where fewer entries than this are observed, rows say little about atoms: start from noise of
 # SMALL times the data's scale instead (a start at full scale ends with worse ratings).
@@ -29,7 +30,8 @@ def first_dictionary(
     """C of shape (n_features, n_components), in units of a power of two, and that power."""
     rng = np.random.default_rng(seed)
     head = X[: window_length(n_components)]
-    observed = head.data if scipy.sparse.issparse(head) else head[~np.isnan(head)]
+    observed = canonical(head).data if scipy.sparse.issparse(head) else head
+    observed = observed[~np.isnan(observed)]
     check_finite(observed[None], squares=False)
     scale = _scale_of(observed)
     shape = (X.shape[1], n_components)
@@ -56,8 +58,11 @@ def first_dictionary(
 def _scale_of(observed: NDArray[Any]) -> float:
     """The power of two to divide by, 1 unless the data are extremely large or small."""
     largest = float(np.max(np.abs(observed), initial=0.0))
-    exponent = int(np.frexp(largest)[1]) if largest > 0.0 else 0
-    return 2.0**exponent if abs(exponent) > ORDINARY[str(observed.dtype)] else 1.0
+    exponent = math.frexp(largest)[1]
+    if abs(exponent) <= ORDINARY[str(observed.dtype)]:
+        return 1.0
+    most = np.finfo(observed.dtype).maxexp - 2  # so that its inverse is a normal number, too
+    return math.ldexp(1.0, max(-most, min(exponent, most)))
 
 
 def _filled(head: NDArray[Any], scale: float) -> NDArray[np.float64]:

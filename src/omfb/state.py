@@ -54,6 +54,8 @@ class State:
         Entries of the data learned from since G was last computed from C.
     scale : float
         A power of two, other than 1 only for data of extreme size.
+    least_ridge : float
+        Ridge that a forgetting rule has at least, in units of scale².
     """
 
     rule: Rule
@@ -64,6 +66,25 @@ class State:
     n_seen: int = 0
     drift: int = 0
     scale: float = 1.0
+    least_ridge: float = 0.0
+
+    @property
+    def ridge(self) -> float:
+        """Pull of a code towards zero, in units of scale².
+
+        With 0 < memory < 1 the alternation makes the dictionary ever smaller and the codes ever
+        larger, by about (noise / signal) / window² for each row, and nothing would stop it.
+        """
+        ridge = self._in_units(self.rule.ridge)
+        return max(ridge, self.least_ridge) if 0.0 < self.rule.memory < 1.0 else ridge
+
+    @property
+    def smooth(self) -> float:
+        """Pull of a code towards the code before, in units of scale²."""
+        return self._in_units(self.rule.smooth)
+
+    def _in_units(self, pull: float) -> float:
+        return pull if self.scale == 1.0 else min(pull / self.scale / self.scale, 1e300)
 
 
 class Info(NamedTuple):

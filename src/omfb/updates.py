@@ -17,6 +17,9 @@ from .state import Info, Rule, State
 
 # So few complete rows are learned from faster one by one than as a block.
 FEW = 2
+# Of the mean energy of the first atoms: enough to keep a forgetting dictionary from fading
+# (see State.ridge), too little to be seen in a code.
+LEAST_RIDGE = 1e-6
 
 
 def init(
@@ -55,7 +58,10 @@ def init(
     """
     rule = Rule() if rule is None else rule
     C, scale = first_dictionary(X, n_components, init, seed)
-    return State(rule=rule, C=C, G=gram(C), S=rule.lam * np.eye(n_components), scale=scale)
+    G = gram(C)
+    least_ridge = LEAST_RIDGE * float(np.trace(G)) / n_components
+    S = rule.lam * np.eye(n_components)
+    return State(rule=rule, C=C, G=G, S=S, scale=scale, least_ridge=least_ridge)
 
 
 def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[Any], Info]:
@@ -81,20 +87,26 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     free: list[NDArray[Any]] = []
     at = 0
     residual = energy = 0.0
-    for piece in pieces(X, length, whole=whole):
-        end = at + len(piece)
-        while at < end:
-            left = piece.part(len(piece) - (end - at), len(piece))
-            state, new_codes, info = _learn(state, left, reuse or state.C is not given, free)
-            codes[at : at + len(new_codes)] = new_codes
-            at += len(new_codes)
-            residual += info.residual
-            energy += info.energy
+    with np.errstate(over="ignore", invalid="ignore"):  # found, and refused, by the kernels
+        for piece in pieces(X, length, whole=whole):
+            end = at + len(piece)
+            while at < end:
+                left = piece.part(len(piece) - (end - at), len(piece))
+                state, new_codes, info = _learn(state, left, reuse or state.C is not given, free)
+                codes[at : at + len(new_codes)] = new_codes
+                at += len(new_codes)
+                residual += info.residual
+                energy += info.energy
     return state, codes, Info(residual, energy)
 
 
 def in_units(X: Any, state: State) -> Any:
     """X in the state's type and units of its scale."""
+    if X.ndim != 2 or X.shape[1] != len(state.C):
+        raise ValueError(
+            f"X has {X.shape[-1]} features, but the model has {len(state.C)}. Give an array of "
+            f"shape (n_samples, {len(state.C)})."
+        )
     X = X.astype(state.C.dtype, copy=False)
     return X if state.scale == 1.0 else X * state.C.dtype.type(1.0 / state.scale)
 

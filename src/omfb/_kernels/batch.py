@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ..state import Info, State
 from .chain import chain_one
-from .shared import Matrix, Step, check_codes, precision_before, refreshed, smallest_pivot
+from .shared import Matrix, Step, check_finite_step, precision_before, refreshed, smallest_pivot
 from .singular import solve_minimum_norm
-from .small import invert
+from .small import SMALLEST_PRECISION, invert
 
 
 class Rounds(NamedTuple):
@@ -33,10 +33,10 @@ def gains(X: Matrix, S_before: Matrix, S_before_inverse: Matrix) -> Matrix:
     if rows < r:
         Z = X @ S_before_inverse
         small = np.eye(rows) + Z @ X.T
-        invert(small, 0.0)
+        invert(small, SMALLEST_PRECISION, True)
         return small @ Z
     S = S_before + X.T @ X
-    invert(S, 0.0)
+    invert(S, SMALLEST_PRECISION, True)
     return X @ S
 
 
@@ -57,7 +57,7 @@ def alternate_batch(
     G_now, P_now, before = G, P, None
     for _ in range(inner_iter):
         if smooth > 0.0:
-            X = chain_one(G_now[None], P_now, ridge, smooth, x_before)
+            X = chain_one(G_now[None], P_now, ridge, smooth, x_before, smallest)
         else:
             X = shared_codes(G_now, P_now, ridge, smallest)
         K = gains(X, S_before, S_before_inverse)
@@ -79,15 +79,16 @@ def learn_batch(state: State, Y: NDArray[Any], N: NDArray[Any], reuse: bool) -> 
     S_before, S_before_inverse = precision_before(state.S, rule)
     X, K, G, before = alternate_batch(
         P, N.astype(np.float64, copy=False), state.G, S_before, S_before_inverse,
-        rule.ridge, rule.smooth, rule.inner_iter, state.code, smallest_pivot(C),
+        state.ridge, state.smooth, rule.inner_iter, state.code, smallest_pivot(C),
     )  # fmt: skip
-    check_codes(X)
+    S = S_before + X.T @ X if rule.memory > 0.0 else state.S
+    check_finite_step(X, K, G, S)
     change = (Y - X.astype(C.dtype, copy=False) @ C.T).T @ K.astype(C.dtype, copy=False)
     learned = replace(
         state,
         C=np.add(C, change, out=C if reuse else change),
         G=G,
-        S=S_before + X.T @ X if rule.memory > 0.0 else state.S,
+        S=S,
         code=X[-1].copy(),
         n_seen=state.n_seen + len(Y),
         drift=state.drift + Y.size,

@@ -6,6 +6,9 @@ elimination forwards and substitution backwards:
     Λ_t = G_t + (α + links τ) I − τ² Λ_{t−1}⁻¹,   η_t = b_t + τ Λ_{t−1}⁻¹ η_{t−1},
     x_t = Λ_t⁻¹ (η_t + τ x_{t+1}),                links = how many neighbours row t has.
 
+Only the last Λ can be singular, where no row knows some direction of the codes; its pseudoinverse
+gives the codes of jointly minimum norm.
+
 What row t needs of the past is (Λ_{t−1}⁻¹, Λ_{t−1}⁻¹ η_{t−1}), the `carry` (r, r + 1). A code x₋
 that is already settled is the carry (0, x₋); without a past the first row is free.
 """
@@ -16,17 +19,16 @@ import numpy as np
 
 from .compiling import jit
 from .shared import Matrix
+from .singular import solve_minimum_norm
 from .small import invert, multiply
 
 # Grams (q, r, r), or (1, r, r) where all rows share one, and projections (q, r).
 Systems = tuple[Matrix, Matrix]
 
-SMALLEST_PIVOT = 1e-14
-
 
 @jit
 def eliminate(grams, P, ridge, smooth, has_past, has_future, carry, inverses, eta):
-    """Fill Λ⁻¹ and η of each row and move `carry` on; False if a system is singular."""
+    """Fill Λ⁻¹ and η of each row and move `carry` on; the last Λ of all is left as it is."""
     q, r = P.shape
     for t in range(q):
         gram = grams[min(t, grams.shape[0] - 1)]
@@ -38,11 +40,11 @@ def eliminate(grams, P, ridge, smooth, has_past, has_future, carry, inverses, et
                 inverse[i, j] = gram[i, j] - back * back * carry[i, j]
             inverse[i, i] += ridge + back + on
             eta[t, i] = P[t, i] + back * carry[i, r]
-        if not invert(inverse, SMALLEST_PIVOT):
-            return False
+        if on == 0.0:
+            return
+        invert(inverse, 0.0)
         carry[:, :r] = inverse
         multiply(inverse, eta[t], carry[:, r])
-    return True
 
 
 @jit
@@ -56,8 +58,9 @@ def substitute(inverses, eta, smooth, x_after, X):
 
 
 def chain(
-    parts: Sequence[Callable[[], Systems]], ridge: float, smooth: float, x_before: Matrix | None
-) -> list[Matrix]:
+    parts: Sequence[Callable[[], Systems]], ridge: float, smooth: float,
+    x_before: Matrix | None, smallest: float,
+) -> list[Matrix]:  # fmt: skip
     """Codes of all parts of one sequence, jointly; each part is made when it is needed.
 
     Memory is that of the largest part: only the carry at the start of each part is kept on
@@ -72,6 +75,8 @@ def chain(
         carry = carries[-1].copy()
         solved = _eliminate(systems, ridge, smooth, index, len(parts), x_before, carry)
         carries.append(carry)
+    assert solved is not None  # there is at least one part
+    solved[0][-1] = solve_minimum_norm(solved[0][-1], np.eye(len(carries[0])), smallest)
     codes: list[Matrix] = []
     x_after = np.zeros(carries[0].shape[0])
     for index in reversed(range(len(parts))):
@@ -87,10 +92,10 @@ def chain(
 
 
 def chain_one(
-    grams: Matrix, P: Matrix, ridge: float, smooth: float, x_before: Matrix | None
+    grams: Matrix, P: Matrix, ridge: float, smooth: float, x_before: Matrix | None, smallest: float
 ) -> Matrix:
     """Codes of one part that is at hand."""
-    return chain([lambda: (grams, P)], ridge, smooth, x_before)[0]
+    return chain([lambda: (grams, P)], ridge, smooth, x_before, smallest)[0]
 
 
 def _start(r: int, x_before: Matrix | None) -> Matrix:
@@ -105,15 +110,7 @@ def _eliminate(
     x_before: Matrix | None, carry: Matrix,
 ) -> tuple[Matrix, Matrix]:  # fmt: skip
     grams, P = systems
-    q, r = P.shape
-    inverses, eta = np.empty((q, r, r)), np.empty((q, r))
+    inverses, eta = np.empty((*P.shape, P.shape[1])), np.empty_like(P)
     has_past = index > 0 or x_before is not None
-    start = carry.copy()
-    # No row knows some direction of the codes: a pull far below the data's own scale
-    # settles it at (almost) minimum norm.
-    hint = 1e-10 * float(np.max(np.einsum("tii->ti", grams), initial=0.0))
-    for pull in (ridge, max(ridge, hint or 1.0)):
-        carry[:] = start
-        if eliminate(grams, P, pull, smooth, has_past, index + 1 < n_parts, carry, inverses, eta):
-            break
+    eliminate(grams, P, ridge, smooth, has_past, index + 1 < n_parts, carry, inverses, eta)
     return inverses, eta

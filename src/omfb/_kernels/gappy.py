@@ -12,9 +12,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..state import Info, Rule, State
+from ..state import Info, State
 from .compiling import jit
-from .shared import Matrix, Rows, Step, check_codes, precision_before, refreshed, smallest_pivot
+from .shared import (
+    Matrix,
+    Rows,
+    Step,
+    check_finite_step,
+    precision_before,
+    refreshed,
+    smallest_pivot,
+)
 from .singular import alternate_minimum_norm
 from .small import add_symmetric, alternate, dot, invert, invert_precision, multiply, remember
 
@@ -150,15 +158,18 @@ def gappy(
 
     Changes C, G, S, S_inverse and x_before (the last code) in place; fills the codes X, the
     residual energies before learning, and the observed energies. A row whose small system is
-    numerically singular is left untouched: it is for `singular.py`.
+    numerically singular is left untouched: it is for `singular.py`. So is a row t whose code or
+    gain overflows, and −1 − t returned.
     """
     q = starts.shape[0] - 1
     r = C.shape[1]
     b = np.empty(r)
+    A = np.empty((r, r))
     H = np.empty((r, r))
     rhs = np.empty(r)
+    left = np.empty(r)
     work = np.empty((7, r))
-    x, k, g = work[0], work[1], work[2]
+    x, k, g, x_first = work[0], work[1], work[2], work[5]
     pull = ridge + smooth
     for t in range(first, q):
         seen = features[starts[t] : starts[t + 1]]
@@ -171,20 +182,33 @@ def gappy(
             energy[t] = 0.0
             continue
         energy[t] = project(C, seen, given, b)
-        observed_gram(C, G, seen, H)
+        if seen.shape[0] < r and pull == 0.0:
+            return t
+        observed_gram(C, G, seen, A)
         for j in range(r):
-            H[j, j] += pull
+            A[j, j] += pull
+        H[:] = A
         if not invert(H, smallest):
             return t
         for j in range(r):
             rhs[j] = b[j] + smooth * x_before[j]
-        multiply(H, rhs, work[5])
+        multiply(H, rhs, x_first)
+        # `alternate` relies on a code that solves its system: refine what a bad condition spoils.
+        multiply(A, x_first, left)
+        for j in range(r):
+            left[j] = rhs[j] - left[j]
+        multiply(H, left, x)
+        for j in range(r):
+            x_first[j] += x[j]
         invert_precision(S, lam, memory, S_inverse)
         before[t], epsilon, stretch, _, _, _ = alternate(
             b, energy[t], H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work
         )
         if before[t] < 0.0:
             return t
+        size = (epsilon + dot(g, g) + 1.0) * dot(k, k) + dot(x, x) + np.trace(S)
+        if not np.isfinite(size):  # nor would be C, G or S
+            return -1 - t
         learn_observed(C, seen, given, x, k)
         add_symmetric(G, k, g, epsilon, 1.0, 0.0)
         share = seen.shape[0] / C.shape[0]
@@ -210,17 +234,19 @@ def learn_gappy(state: State, rows: Rows, reuse: bool) -> Step:
     at = 0
     while True:
         at = gappy(
-            C, G, S, S_inverse, *rows, at, rule.lam, rule.memory, rule.ridge, rule.smooth,
+            C, G, S, S_inverse, *rows, at, rule.lam, rule.memory, state.ridge, state.smooth,
             rule.inner_iter, smallest, x_before, X, before, energy,
         )  # fmt: skip
         if at == len(rows):
             break
+        if at < 0:
+            check_finite_step(np.array([np.inf]))
         _, seen, given = rows.part(at, at + 1)
-        X[at], before[at], energy[at] = _learn_singular(C, G, S, seen, given, rule, x_before)
+        X[at], before[at], energy[at] = _learn_singular(state, C, G, S, seen, given, x_before)
         _, S_inverse = precision_before(S, rule)
         x_before = X[at].copy()
         at += 1
-    check_codes(X)
+    check_finite_step(X, G, S)
     learned = replace(
         state, C=C, G=G, S=S, code=x_before,
         n_seen=state.n_seen + len(rows), drift=state.drift + len(rows.values),
@@ -229,21 +255,22 @@ def learn_gappy(state: State, rows: Rows, reuse: bool) -> Step:
 
 
 def _learn_singular(
-    C: NDArray[Any], G: Matrix, S: Matrix, seen: NDArray[np.int32], given: NDArray[Any],
-    rule: Rule, x_before: Matrix,
+    state: State, C: NDArray[Any], G: Matrix, S: Matrix, seen: NDArray[np.int32],
+    given: NDArray[Any], x_before: Matrix,
 ) -> tuple[Matrix, float, float]:  # fmt: skip
     """One row by minimum-norm codes; changes C, G and S in place."""
     b = np.empty(C.shape[1])
     G_seen = np.empty_like(G)
     n = project(C, seen, given, b)
     observed_gram(C, G, seen, G_seen)
-    S_before, _ = precision_before(S, rule)
+    S_before, S_before_inverse = precision_before(S, state.rule)
     x, k, g, epsilon, before = alternate_minimum_norm(
-        G_seen, b, n, S_before, rule.ridge + rule.smooth, rule.smooth * x_before,
-        rule.inner_iter, smallest_pivot(C),
+        G_seen, b, n, S_before_inverse, state.ridge + state.smooth, state.smooth * x_before,
+        state.rule.inner_iter, smallest_pivot(C),
     )  # fmt: skip
+    check_finite_step(x, k, g, np.array([epsilon]))
     learn_observed(C, seen, given, x, k)
     add_symmetric(G, k, g, epsilon, 1.0, 0.0)
-    if rule.memory > 0.0:
+    if state.rule.memory > 0.0:
         S[:] = S_before + len(seen) / len(C) * np.outer(x, x)
     return x, before, n

@@ -23,7 +23,7 @@ from .shared import (
     Matrix,
     Rows,
     Step,
-    check_codes,
+    check_finite_step,
     gram,
     in_threads,
     precision_before,
@@ -31,7 +31,7 @@ from .shared import (
     smallest_pivot,
 )  # fmt: skip
 from .singular import solve_minimum_norm
-from .small import dot, invert
+from .small import SMALLEST_PRECISION, dot, invert
 
 
 @jit
@@ -44,7 +44,7 @@ def systems(C, G, starts, features, values, first, last, grams, P, energy):
 
 
 @jit
-def solve_each(grams, P, ridge, smallest, X, regular):
+def solve_each(grams, P, observed, ridge, smallest, X, regular):
     """Codes of rows with a system each; `regular` says which rows could be solved."""
     q, r = P.shape
     H = np.empty((r, r))
@@ -52,7 +52,8 @@ def solve_each(grams, P, ridge, smallest, X, regular):
         H[:] = grams[t]
         for j in range(r):
             H[j, j] += ridge
-        regular[t] = invert(H, smallest)
+        enough = observed[t] >= r or ridge > 0.0
+        regular[t] = enough and invert(H, smallest)
         if regular[t]:
             for i in range(r):
                 X[t, i] = dot(H[i], P[t])
@@ -90,7 +91,7 @@ def learn_features(
                     for p in range(count):
                         A[s, p] = T[rows[start + s], rows[start + p]]
                     A[s, s] += 1.0
-                invert(A, 0.0)
+                invert(A, SMALLEST_PRECISION, True)
             for s in range(count):
                 weight = 0.0
                 for p in range(count):
@@ -107,7 +108,7 @@ def learn_features(
                     for a in range(r):
                         for j in range(r):
                             outer[a, j] += x[a] * x[j]
-                invert(outer, 0.0)
+                invert(outer, SMALLEST_PRECISION, True)
             for s in range(count):
                 for j in range(r):
                     change[j] += error[s] * X[rows[start + s], j]
@@ -128,31 +129,43 @@ def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
     few = 4 * len(entries.touched) < len(C)
     G_others = state.G - _gram_of(C, entries.touched) if few else None
     info = None
-    for _ in range(rule.inner_iter):
-        grams, P, energy = row_systems(C, G, rows)
-        if rule.smooth > 0.0:
-            X = chain_one(grams, P, rule.ridge, rule.smooth, state.code)
-        else:
-            X = gappy_codes(grams, P, rule.ridge, smallest_pivot(C))
-        if info is None:
-            residual = energy - 2.0 * np.sum(P * X, axis=1) + np.einsum("ti,tij,tj->t", X, grams, X)
-            info = Info(float(np.maximum(residual, 0.0).sum()), float(energy.sum()))
-        check_codes(X)
-        _learn(C, C_before, entries, X, S_before, S_before_inverse)
-        G = gram(C) if G_others is None else G_others + _gram_of(C, entries.touched)
+    try:
+        for _ in range(rule.inner_iter):
+            grams, P, energy = row_systems(C, G, rows)
+            X = gappy_codes(
+                grams, P, np.diff(rows.starts), state.ridge, state.smooth, state.code,
+                smallest_pivot(C),
+            )  # fmt: skip
+            check_finite_step(X)
+            info = told(grams, P, energy, X) if info is None else info
+            _learn(C, C_before, entries, X, S_before, S_before_inverse)
+            G = gram(C) if G_others is None else G_others + _gram_of(C, entries.touched)
+        S = state.S
+        if rule.memory > 0.0 and len(rows.values) > 0:
+            shares = np.diff(rows.starts) / len(C)  # as in `remember`, row by row
+            S = S_before + (X.T * shares) @ X
+        check_finite_step(G, S)
+    except ValueError:
+        C[entries.touched] = C_before
+        raise
     assert info is not None  # inner_iter >= 1
-    shares = np.diff(rows.starts) / len(C)  # as in `remember`, row by row
-    learned_any = len(rows.values) > 0
     learned = replace(
         state,
         C=C,
         G=G,
-        S=S_before + (X.T * shares) @ X if rule.memory > 0.0 and learned_any else state.S,
-        code=X[-1].copy() if learned_any or state.code is not None else None,
+        S=S,
+        code=X[-1].copy() if len(rows.values) > 0 or state.code is not None else None,
         n_seen=state.n_seen + len(rows),
         drift=state.drift + len(rows.values) if few else 0,
     )
     return learned, X, info
+
+
+def told(grams: Matrix, P: Matrix, energy: Matrix, X: Matrix) -> Info:
+    """Residual and energy of rows with these systems and codes."""
+    fitted = (X[:, None] @ grams)[:, 0]
+    residual = np.maximum(energy - np.sum((2.0 * P - fitted) * X, axis=1), 0.0)
+    return Info(float(residual.sum()), float(energy.sum()))
 
 
 def row_systems(C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Matrix, Matrix]:
@@ -164,10 +177,15 @@ def row_systems(C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Matrix,
     return grams, P, energy
 
 
-def gappy_codes(grams: Matrix, P: Matrix, ridge: float, smallest: float) -> Matrix:
+def gappy_codes(
+    grams: Matrix, P: Matrix, observed: NDArray[np.int64], ridge: float, smooth: float,
+    x_before: Matrix | None, smallest: float,
+) -> Matrix:  # fmt: skip
     """Codes of rows with a system each, of minimum norm where it is singular."""
+    if smooth > 0.0:
+        return chain_one(grams, P, ridge, smooth, x_before, smallest)
     X, regular = np.empty_like(P), np.empty(len(P), np.bool_)
-    solve_each(grams, P, ridge, smallest, X, regular)
+    solve_each(grams, P, observed, ridge, smallest, X, regular)
     pull = ridge * np.eye(P.shape[1])
     for t in np.flatnonzero(~regular):
         X[t] = solve_minimum_norm(grams[t] + pull, P[t], smallest)

@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 
 from ..state import Info, State
 from .compiling import jit
-from .shared import Matrix, Step, check_codes, precision_before, refreshed, smallest_pivot
+from .shared import Matrix, Step, check_finite_step, precision_before, refreshed
 from .small import add_symmetric_and_multiply, alternate, dot, invert, invert_precision, remember
 
+# H is updated over a whole block, which multiplies its errors: take worse conditioned systems
+# row by row, each with an inverse of its own.
+SMALLEST_BLOCK_PIVOT = 1e-6
 # Of the dictionary's change that is made at a time: what the second cache holds beside its inputs.
 SLICE_BYTES = 1 << 18
 
@@ -105,23 +108,23 @@ def learn_block(
     x_before = np.zeros(r) if state.code is None else state.code.copy()
     X, K, D = np.empty((q, r)), np.empty((q, r)), np.empty((q, r))
     epsilon, before = np.empty(q), np.empty(q)
-    H = state.G + (rule.ridge + rule.smooth) * np.eye(r)
+    H = state.G + (state.ridge + state.smooth) * np.eye(r)
     done = 0
-    if invert(H, smallest_pivot(C)):
+    if invert(H, SMALLEST_BLOCK_PIVOT):
         P = (Y @ C).astype(np.float64, copy=False)
         N = N.astype(np.float64, copy=False)
         done = sequence(
-            P, N, H, S, S_inverse, rule.lam, rule.memory, rule.ridge, rule.smooth,
+            P, N, H, S, S_inverse, rule.lam, rule.memory, state.ridge, state.smooth,
             rule.inner_iter, x_before, X, K, D, epsilon, before,
         )  # fmt: skip
     if done == 0:
         return state, X[:0], Info(0.0, 0.0)
     Y, X, K, D, epsilon = Y[:done], X[:done], K[:done], D[:done], epsilon[:done]
-    check_codes(X)
     if rule.memory == 1.0:
         S += X.T @ X
     DK = D.T @ K
     G = state.G + DK + DK.T + (K.T * epsilon) @ K
+    check_finite_step(X, K, G, S)
     B = K
     solve_unit_upper(K @ X.T, B)
     new = _learned(C, Y, X, B, free)

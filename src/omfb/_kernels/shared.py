@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..state import Info, Rule, State
-from .small import invert
+from .small import SMALLEST_PRECISION, invert
 
 Matrix = NDArray[np.float64]
 Step = tuple[State, Matrix, Info]
@@ -73,12 +73,13 @@ def precision_before(S: Matrix, rule: Rule) -> tuple[Matrix, Matrix]:
         return rule.lam * identity, identity / rule.lam
     S_before = rule.memory * S + (1.0 - rule.memory) * rule.lam * identity
     inverse = S_before.copy()
-    invert(inverse, 0.0)
+    invert(inverse, SMALLEST_PRECISION, True)
     return S_before, inverse
 
 
-def check_codes(X: Matrix) -> None:
-    if not np.isfinite(X).all():
+def check_finite_step(*small: Matrix) -> None:
+    """Refuse a step whose codes, gains, Gram or precision matrix overflow."""
+    if not all(np.isfinite(array).all() for array in small):
         raise ValueError(
             "X holds values too large or too small beside what the model has learned: its codes "
             "overflow. Rescale X, or fit a new model to data of this size."

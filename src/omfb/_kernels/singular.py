@@ -24,7 +24,7 @@ def solve_minimum_norm(G: Matrix, rhs: Matrix, smallest: float) -> Matrix:
 
 
 def alternate_minimum_norm(
-    G: Matrix, b: Matrix, n: float, S_before: Matrix, pull: float, pulled: Matrix,
+    G: Matrix, b: Matrix, n: float, S_before_inverse: Matrix, pull: float, pulled: Matrix,
     inner_iter: int, smallest: float,
 ) -> tuple[Matrix, Matrix, Matrix, float, float]:  # fmt: skip
     """Return x, k, g, ε and the residual energy before learning; the textbook form of 3.2.
@@ -35,7 +35,8 @@ def alternate_minimum_norm(
     G_now, b_now, before = G, b, None
     for _ in range(inner_iter):
         x = solve_minimum_norm(G_now + pull * identity, b_now + pulled, smallest)
-        k = np.asarray(np.linalg.solve(S_before + np.outer(x, x), x), np.float64)
+        z = S_before_inverse @ x
+        k = z / (1.0 + max(float(x @ z), 0.0))
         g = b - G @ x
         epsilon = max(float(n - 2 * (b @ x) + x @ G @ x), 0.0)
         before = epsilon if before is None else before

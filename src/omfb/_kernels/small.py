@@ -20,6 +20,9 @@ from .compiling import jit
 # Below this ratio of determinants the updated Gram matrix is numerically singular
 # and the caller takes the minimum-norm path of `singular.py`.
 SMALLEST_DETERMINANT_RATIO = 1e-10
+# S holds codes of very different size where the data jump in scale. Pivots of S below this share
+# of its diagonal are rounding.
+SMALLEST_PRECISION = 1e-15
 
 
 @jit
@@ -47,13 +50,14 @@ def multiply(M, x, out):
 
 
 @jit
-def invert(M, smallest):
+def invert(M, smallest, repair=False):
     """Invert a symmetric positive definite M in place; False if it is numerically singular.
 
     Sweeps one diagonal entry after the other, on the upper triangle: with c the column of the
     pivot, M ← M − c cᵀ / c_p, but for row and column p, which become c / c_p and −1 / c_p. Four
     sweeps share a pass over M, which is what the time goes into. The pivots are Cholesky's, so
     one that has shrunk to `smallest` of its diagonal entry says that this row depends on others.
+    With `repair` such a pivot is raised to that size instead.
     """
     r = M.shape[0]
     diagonal = np.empty(r)
@@ -65,7 +69,8 @@ def invert(M, smallest):
         columns[:] = 0.0
         factors[:] = 0.0
         for s in range(min(4, r - first)):
-            if not _sweep(M, first + s, columns, factors, s, smallest * diagonal[first + s]):
+            least = smallest * diagonal[first + s]
+            if not _sweep(M, first + s, columns, factors, s, least, repair):
                 return False
         for i in range(r):
             right = M[i, i:]  # loops from zero vectorise
@@ -81,7 +86,7 @@ def invert(M, smallest):
 
 
 @jit
-def _sweep(M, p, columns, factors, s, least):
+def _sweep(M, p, columns, factors, s, least, repair):
     """Make column and factor of the s-th sweep of a pass, and write row and column p of M.
 
     The sweeps before it in the same pass are not yet in M. They are added to this column, and
@@ -98,9 +103,11 @@ def _sweep(M, p, columns, factors, s, least):
             column[i] -= factors[earlier, i] * along
         columns[earlier, p] = 0.0
         factors[earlier, p] = 0.0
+    if not column[p] > least:  # also catches NaN
+        if not repair:
+            return False
+        column[p] = least
     pivot = column[p]
-    if not pivot > least:  # also catches NaN
-        return False
     for i in range(M.shape[0]):
         factor[i] = column[i] / pivot
     factor[p] = -1.0 / pivot
@@ -135,7 +142,7 @@ def alternate(b, n, H, S_inverse, memory, ridge, smooth, inner_iter, x_before, w
                 z[j] = S_inverse[0, 0] * x[j]  # S̄ = λ I
         else:
             multiply(S_inverse, x, z)
-        stretch = 1.0 + dot(x, z)
+        stretch = 1.0 + max(dot(x, z), 0.0)  # rounding of S̄⁻¹ must not turn the gain around
         for j in range(r):
             k[j] = z[j] / stretch
         multiply(H, k, u)
@@ -205,7 +212,7 @@ def invert_precision(S, lam, memory, S_inverse):
             for j in range(S.shape[0]):
                 S_inverse[i, j] = memory * S[i, j]
             S_inverse[i, i] += (1.0 - memory) * lam
-        invert(S_inverse, 0.0)
+        invert(S_inverse, SMALLEST_PRECISION, True)
 
 
 @jit

@@ -2,6 +2,10 @@
 
 import typer
 
+from .completing import complete
+from .encoding import inverse, score, transform
+from .fitting import fit
+from .informing import info
 from .reproduce import reproduce
 
 app = typer.Typer(
@@ -9,12 +13,9 @@ app = typer.Typer(
     help="Factorise data that keeps arriving and has holes in it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
+    rich_markup_mode="markdown",
 )
 
-
-@app.callback()
-def _root() -> None:
-    """Keep subcommands even while there is one only."""
-
-
+for command in (fit, complete, transform, inverse, score, info):
+    app.command()(command)
 app.command()(reproduce)

@@ -1,0 +1,135 @@
+"""Files filled into files of the same kind: nothing but the holes changes."""
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .filling import Filler
+from .guarding import StopSignal
+from .models import blocks_of
+from .options import PIPE
+from .writing import Npy, batch_writer, bytes_to, table_to
+
+
+def kind_of(path: str, lines: Any = None) -> str:
+    """Which endings mean the same kind of file."""
+    from ..streams.columnar import ARROW_ENDINGS, PARQUET_ENDINGS
+    from ..streams.lines import line_kind
+
+    if lines is not None:
+        return "ndjson" if not hasattr(lines, "delimiter") else _kind_of_text(lines.delimiter)
+    ending = Path(path).suffix.lower()
+    if path == PIPE:
+        return "csv"
+    if ending in PARQUET_ENDINGS + ARROW_ENDINGS:
+        return "arrow"
+    return ending[1:] if ending in (".npy", ".npz") else line_kind(path)
+
+
+def _kind_of_text(delimiter: bytes) -> str:
+    return "tsv" if delimiter == b"\t" else "csv"
+
+
+def complete_lines(source: Any, filler: Filler, stream: Any, stop: StopSignal) -> None:
+    """Fill lines; cells that are observed are copied as they are written."""
+    import numpy as np
+
+    from ..streams.delimited import whole_lines
+
+    form = source.lines
+    stream.write(source.preamble())
+    for chunk, rows in source.parsed_chunks():
+        filled = filler.fill(rows).astype(filler.dtype, copy=False)
+        holes = np.isnan(rows)
+        number = 0
+        for line in whole_lines(chunk):
+            if not form.is_blank(line):
+                which = np.flatnonzero(holes[number])
+                if len(which):
+                    line = form.fill(line, which, filled[number, which])
+                number += 1
+            stream.write(line)
+        stop.check()
+
+
+def complete_batches(
+    source: Any, filler: Filler, stream: Any, ending: str, stop: StopSignal
+) -> None:
+    """Fill a Parquet or Arrow file; the schema is kept, whole numbers stay whole."""
+    from ..streams.columnar import matrix, open_columnar
+
+    file = open_columnar(Path(source.name))
+    writer = batch_writer(stream, file.schema, ending)
+    names = source.feature_names
+    for group in range(file.n_groups):
+        for batch in file.batches(group, source.rows_at_once(), None):
+            rows = matrix(batch.select(names), source.dtype)
+            filled = filler.fill(rows)
+            columns = list(batch.columns)
+            for feature, position in enumerate(source.chosen):
+                column = _filled(columns[position], rows[:, feature], filled[:, feature])
+                columns[position] = column
+            writer.write_batch(type(batch).from_arrays(columns, schema=file.schema))
+            stop.check()
+    writer.close()
+    file.close()
+
+
+def _filled(column: Any, values: Any, filled: Any) -> Any:
+    """An Arrow column with its holes filled, its type kept."""
+    import numpy as np
+    import pyarrow
+    from pyarrow import compute, types
+
+    holes = np.isnan(values)
+    if not holes.any():
+        return column
+    kind, new = column.type, filled[holes]
+    if types.is_decimal(kind):
+        from decimal import Decimal
+
+        unit = Decimal(1).scaleb(-kind.scale)
+        given = pyarrow.array([Decimal(repr(float(v))).quantize(unit) for v in new], kind)
+    elif types.is_integer(kind):
+        limits = np.iinfo(kind.to_pandas_dtype())
+        whole = [min(max(round(float(v)), int(limits.min)), int(limits.max)) for v in new]
+        given = pyarrow.array(whole, kind)
+    else:
+        given = pyarrow.array(new.astype(kind.to_pandas_dtype()), kind)
+    return compute.replace_with_mask(column, pyarrow.array(holes), given)
+
+
+def complete_arrays(source: Any, filler: Filler, data: str, output: str, stop: StopSignal) -> None:
+    """Fill a .npy or .npz file into one of the same type."""
+    stored = source.stored
+    names = [""] * source.n_features
+    if output.endswith(".npy"):
+        with table_to(output, names, stored) as writer:
+            for rows in _filled_blocks(source, filler, stop):
+                writer.write(rows)
+        return
+    member = getattr(source, "member", "X.npy")
+    with bytes_to(output) as stream, zipfile.ZipFile(stream, "w") as archive:
+        with zipfile.ZipFile(data) as old:
+            if hasattr(source, "member"):
+                for other in old.namelist():
+                    if other != member:
+                        archive.writestr(other, old.read(other))
+        with archive.open(member, "w", force_zip64=True) as target:
+            array = Npy(target, names, stored, ".npz", n_rows=source.n_rows)
+            for rows in _filled_blocks(source, filler, stop):
+                array.write(rows)
+
+
+def _filled_blocks(source: Any, filler: Filler, stop: StopSignal) -> Iterator[Any]:
+    import scipy.sparse
+
+    from ..pieces import dense_with_holes
+
+    for rows in blocks_of(source, as_stored=source.stored.kind != "f"):
+        if source.stored.kind != "f" and not scipy.sparse.issparse(rows):
+            yield rows  # whole numbers have no holes, and as floats might lose digits
+        else:
+            yield filler.fill(dense_with_holes(rows))
+        stop.check()

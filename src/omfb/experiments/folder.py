@@ -1,0 +1,73 @@
+"""The folder of results: everything or nothing."""
+
+import csv
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from errno import EISDIR, ENOTDIR
+from pathlib import Path
+from secrets import token_hex
+from typing import Any
+
+from .results import Number, Outcome
+
+
+@contextmanager
+def new_results(out: Path) -> Iterator[Path]:
+    """A temporary folder on the same disk, whose files are moved to `out` at the end.
+
+    An error, in the block or before it, leaves no trace. Other files in `out` stay.
+    """
+    out = out.absolute()
+    if out.exists() and not out.is_dir():
+        raise NotADirectoryError(ENOTDIR, "a file is in the way", str(out))
+    made = [folder for folder in out.parents if not folder.exists()]
+    home = out if out.is_dir() else out.parent
+    temporary = home / f".omfb-{token_hex(4)}"
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        temporary.mkdir()
+        yield temporary
+        _move(temporary, out)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+        for folder in made:
+            with suppress(OSError):  # not empty: there are results in it
+                folder.rmdir()
+
+
+def _move(temporary: Path, out: Path) -> None:
+    if not out.exists():
+        temporary.rename(out)
+        return
+    names = sorted(path.name for path in temporary.iterdir())
+    for name in names:
+        if (out / name).is_dir():
+            raise IsADirectoryError(EISDIR, "a folder is in the way", str(out / name))
+    for name in names:
+        os.replace(temporary / name, out / name)
+
+
+def write_numbers(folder: Path, about: Mapping[str, Any], outcomes: list[Outcome]) -> None:
+    """`results.json` with all there is to know, and `results.csv`, a number in a row."""
+    whole = {
+        **about,
+        "experiments": {
+            outcome.experiment: {
+                "settings": outcome.settings,
+                "table": outcome.table,
+                "claims": [claim._asdict() for claim in outcome.claims],
+                "numbers": [number._asdict() for number in outcome.numbers],
+            }
+            for outcome in outcomes
+        },
+    }
+    text = json.dumps(whole, indent=1, ensure_ascii=False, allow_nan=False)
+    (folder / "results.json").write_text(text + "\n", encoding="utf-8")
+    with (folder / "results.csv").open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(Number._fields)
+        for outcome in outcomes:
+            table.writerows(outcome.numbers)

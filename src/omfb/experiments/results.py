@@ -1,0 +1,143 @@
+"""What an experiment gives back: numbers, claims, pictures; and where it ran."""
+
+import os
+import platform
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, NamedTuple, TypeVar
+
+from numpy.typing import NDArray
+
+T = TypeVar("T")
+Track = Callable[[Iterable[T], str, int], Iterator[T]]
+"""Shows progress: the items as they are, the name of the part, and how many there are."""
+
+PACKAGES = ("omfb", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
+
+
+def untracked(items: Iterable[T], part: str, total: int) -> Iterator[T]:
+    """Show nothing."""
+    return iter(items)
+
+
+class Number(NamedTuple):
+    """One measured number: a row of the CSV file."""
+
+    experiment: str
+    method: str
+    measure: str
+    repeat: int
+    passes: float
+    value: float
+
+
+class Claim(NamedTuple):
+    """Something that the paper, or this project, says, and whether it came back."""
+
+    text: str
+    expected: str
+    measured: str
+    holds: bool | None
+    """None where this run cannot tell."""
+
+
+@dataclass
+class Outcome:
+    """All that an experiment found.
+
+    Attributes
+    ----------
+    experiment : str
+        Its name on the command line.
+    settings : dict
+        Every parameter, by method.
+    numbers : list of Number
+    table : list of dict
+        The summary, a method in a row, words to words.
+    claims : list of Claim
+    pictures : dict of ndarray
+        Rows of images, by caption.
+    atoms : dict of ndarray
+        Learned dictionaries, by method.
+    """
+
+    experiment: str
+    settings: dict[str, Any]
+    numbers: list[Number] = field(default_factory=list)
+    table: list[dict[str, str]] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    pictures: dict[str, NDArray[Any]] = field(default_factory=dict)
+    atoms: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def add(self, method: str, measure: str, passes: float, value: float, repeat: int = 0) -> None:
+        """Note a number."""
+        self.numbers.append(
+            Number(self.experiment, method, measure, repeat, float(passes), float(value))
+        )
+
+    def values(self, method: str, measure: str, passes: float | None = None) -> list[float]:
+        """One value for each repeat: after so many passes, or at the end."""
+        found: dict[int, float] = {}
+        for number in self.numbers:
+            here = passes is None or number.passes == passes
+            if here and (number.method, number.measure) == (method, measure):
+                found[number.repeat] = number.value
+        if not found:
+            raise KeyError(f"no {measure} of {method} after {passes} passes")
+        return list(found.values())
+
+    def curve(self, method: str, measure: str) -> dict[float, list[float]]:
+        """Values by passes, one for each repeat."""
+        found: dict[float, list[float]] = {}
+        for number in self.numbers:
+            if (number.method, number.measure) == (method, measure):
+                found.setdefault(number.passes, []).append(number.value)
+        return found
+
+    def methods(self, measure: str) -> list[str]:
+        """Methods that have this measure, in the order they came."""
+        return list(dict.fromkeys(n.method for n in self.numbers if n.measure == measure))
+
+
+def mean_and_spread(values: list[float]) -> str:
+    """Mean ± standard deviation."""
+    mean = statistics.fmean(values)
+    return f"{mean:.2f} ± {statistics.stdev(values):.2f}" if len(values) > 1 else f"{mean:.2f}"
+
+
+def environment() -> dict[str, Any]:
+    """Versions, threads and the kind of machine; nothing that names it."""
+    return {
+        "python": platform.python_version(),
+        **{package: _version(package) for package in PACKAGES},
+        "threads": _threads(),
+        "cores": os.cpu_count(),
+        "processor": _processor(),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _threads() -> dict[str, int]:
+    from threadpoolctl import threadpool_info  # scikit-learn depends on it
+
+    pools = {f"{pool['internal_api']}": int(pool["num_threads"]) for pool in threadpool_info()}
+    return {**pools, "available": len(os.sched_getaffinity(0)) if sys.platform == "linux" else 0}
+
+
+def _processor() -> str:
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as lines:
+            models = [line.split(":", 1)[1] for line in lines if line.startswith("model name")]
+        return models[0].strip()
+    except (OSError, IndexError):
+        return platform.processor()

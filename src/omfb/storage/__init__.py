@@ -1,0 +1,14 @@
+"""Model and checkpoint files: atomic, versioned, without pickle."""
+
+from .atomic import replaced
+from .locking import LockedError, locked
+from .modelfile import ModelFileError, read_model, write_model
+
+__all__ = [
+    "LockedError",
+    "ModelFileError",
+    "locked",
+    "read_model",
+    "replaced",
+    "write_model",
+]

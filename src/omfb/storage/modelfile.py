@@ -1,0 +1,167 @@
+"""One file for a model or checkpoint: tensors as safetensors, the rest a JSON header in it.
+
+    8 bytes, JSON, bytes of the tensors                               (the safetensors format)
+    __metadata__: {"omfb": header}
+
+The header has the format's name and version, and a digest of itself and all tensors. The same
+model makes the same file, byte for byte. Nothing is ever unpickled. A file is believed only
+if its digest is right, and then only if types and shapes fit each other and all is finite.
+"""
+
+import hashlib
+import json
+import os
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .atomic import replaced
+
+FORMAT = "omfb model"
+VERSION = 1
+# What safetensors itself allows.
+LARGEST_HEADER = 100_000_000
+TYPES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "U8": 1}
+
+Tensors = dict[str, NDArray[Any]]
+
+
+class ModelFileError(ValueError):
+    """A file that is no whole model file of a version known here."""
+
+
+def write_model(path: str | os.PathLike[str], header: dict[str, Any], tensors: Tensors) -> None:
+    """Write a model file in place of whatever `path` is, all or nothing."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import save_file
+
+    header = {"format": FORMAT, "version": VERSION, **header}
+    tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
+    # One key only: safetensors writes several in any order.
+    metadata = {"omfb": _text({**header, "digest": _digest(header, tensors)})}
+    with replaced(path) as new:
+        mode = new.stat().st_mode
+        try:
+            save_file(tensors, new, metadata)
+        except SafetensorError as error:
+            raise OSError(f"{path}: could not be written ({error}).") from error
+        new.chmod(mode & 0o7777)
+
+
+def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
+    """The header and the tensors of a model file, as they were written."""
+    from safetensors import SafetensorError
+    from safetensors.numpy import load_file
+
+    path = Path(path)
+    header = _header(path)
+    digest = header.pop("digest", None)
+    try:
+        loaded = load_file(path)
+    except (SafetensorError, KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{path}: a damaged model file ({error}).") from error
+    tensors = {name: np.array(tensor, order="C") for name, tensor in loaded.items()}
+    if _digest(header, tensors) != digest:
+        raise ModelFileError(
+            f"{path}: a damaged model file (its contents do not match its digest). "
+            f"Take an older copy, or fit again."
+        )
+    for name, tensor in tensors.items():
+        if tensor.dtype.kind == "f" and not name.startswith("head"):
+            _check_finite(path, name, tensor)
+    return header, tensors
+
+
+def _metadata(path: Path) -> str:
+    """Our header, after a check of the file's outer form."""
+    size = path.stat().st_size
+    with path.open("rb") as stream:
+        prefix = stream.read(8)
+        length = struct.unpack("<Q", prefix)[0] if len(prefix) == 8 else 0
+        if not 2 <= length <= min(LARGEST_HEADER, size - 8):
+            raise ModelFileError(f"{path}: not an omfb model file, or cut short.")
+        outer = _parsed(path, stream.read(length))
+    metadata = outer.pop("__metadata__", None)
+    if not isinstance(metadata, dict) or not isinstance(metadata.get("omfb"), str):
+        raise ModelFileError(f"{path}: not an omfb model file.")
+    _check_layout(path, outer, size - 8 - length)
+    return str(metadata["omfb"])
+
+
+def _check_layout(path: Path, tensors: dict[str, Any], size: int) -> None:
+    """Each tensor of a known type, its bytes as many as its shape says, and all within the file."""
+    end = 0
+    for name, entry in sorted(tensors.items(), key=_begin):
+        try:
+            dtype, shape, (begin, stop) = entry["dtype"], entry["shape"], entry["data_offsets"]
+            count = TYPES[dtype]
+            for length in shape:
+                if type(length) is not int or length < 0:
+                    raise ValueError
+                count *= length
+            good = begin == end and stop - begin == count and stop <= size
+        except (KeyError, TypeError, ValueError):
+            good = False
+        if not good:
+            shown = name[:20].encode("ascii", "backslashreplace").decode()
+            raise ModelFileError(f"{path}: a damaged model file (tensor {shown!r}), or cut short.")
+        end = stop
+    if end != size:
+        raise ModelFileError(f"{path}: a damaged model file (of the wrong length).")
+
+
+def _begin(item: tuple[str, Any]) -> float:
+    try:
+        return float(item[1]["data_offsets"][0])
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError):
+        return -1.0
+
+
+def _header(path: Path) -> dict[str, Any]:
+    header = _parsed(path, _metadata(path))
+    if header.get("format") != FORMAT:
+        raise ModelFileError(f"{path}: not an omfb model file.")
+    version = header.get("version")
+    if type(version) is int and version > VERSION:
+        raise ModelFileError(
+            f"{path}: written by a newer omfb (format {version}, this one reads {VERSION}). "
+            f"Upgrade: pip install --upgrade omfb"
+        )
+    if version != VERSION:
+        raise ModelFileError(f"{path}: a damaged model file (version {version!r}).")
+    return header
+
+
+def _parsed(path: Path, text: str | bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        parsed = None
+    if not isinstance(parsed, dict):
+        raise ModelFileError(f"{path}: not an omfb model file (no header can be read).")
+    return parsed
+
+
+def _no_constant(name: str) -> None:
+    raise ValueError(name)
+
+
+def _text(header: dict[str, Any]) -> str:
+    return json.dumps(header, allow_nan=False, sort_keys=True)
+
+
+def _digest(header: dict[str, Any], tensors: Tensors) -> str:
+    digest = hashlib.blake2b(_text(header).encode(), digest_size=16)
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(f"\n{name} {tensor.dtype.str} {tensor.shape}\n".encode())
+        digest.update(tensor.reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _check_finite(path: Path, name: str, tensor: NDArray[Any]) -> None:
+    if not np.isfinite(tensor).all():
+        raise ModelFileError(f"{path}: NaN or infinity in {name!r}; no omfb model has that.")

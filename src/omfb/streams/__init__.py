@@ -1,0 +1,9 @@
+"""Blocks of rows from arrays, files, frames and pipes, with positions one can return to.
+
+`open_stream` makes a `Source` of whatever it is given; `Source.blocks` is one pass over it.
+"""
+
+from .base import DataError, Position, Source, rows_per_block
+from .opening import is_stream, open_stream
+
+__all__ = ["DataError", "Position", "Source", "is_stream", "open_stream", "rows_per_block"]

@@ -1,0 +1,161 @@
+"""The protocol of a stream: blocks of rows, each with a position that one can return to."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A block is about this large: many kernel blocks, and a small part of memory.
+BLOCK_BYTES = 1 << 22
+# Rows that are shuffled among each other where a file cannot be read in any order.
+SHUFFLE_BYTES = 1 << 26
+
+Position = Any
+"""Where in a pass a stream is, as JSON can hold it; None is the beginning."""
+
+
+class DataError(ValueError):
+    """Something in the data that cannot be used: the message names file, row and column."""
+
+
+class Source(ABC):
+    """Rows to learn from, in blocks of constant memory.
+
+    Attributes
+    ----------
+    name : str
+        For messages: the file, or what it is.
+    n_features : int
+    feature_names : list of str or None
+    dtype : numpy.dtype
+        float32 or float64.
+    n_rows : int or None
+        None where only reading tells.
+    rereadable : bool
+        Whether there can be a second pass.
+    """
+
+    name: str
+    n_features: int
+    feature_names: list[str] | None = None
+    dtype: np.dtype[Any] = np.dtype(np.float64)
+    n_rows: int | None = None
+    rereadable: bool = True
+
+    @abstractmethod
+    def blocks(
+        self,
+        length: int,
+        shuffle: bool | str,
+        rng: np.random.RandomState,
+        position: Position = None,
+    ) -> Iterator[tuple[Any, Position]]:
+        """Yield the blocks of one pass, and after each the position to go on from.
+
+        All blocks but the last of a pass have `length` rows. What the order needs is drawn from
+        `rng` before the first block, and no more: a pass begun again with the generator in the
+        same state and a position goes on as if it had not been interrupted.
+        """
+
+    @abstractmethod
+    def fraction(self, position: Position) -> float | None:
+        """About which share of a pass is done at a position; None where nobody knows."""
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What must be the same for a position to mean the same rows."""
+        return {"n_features": self.n_features, "n_rows": self.n_rows, "dtype": str(self.dtype)}
+
+    def close(self) -> None:
+        """Let go of files."""
+        return
+
+
+def rows_per_block(n_features: int, dtype: np.dtype[Any], multiple: int) -> int:
+    """How many rows make a block, at least `multiple` and a multiple of it."""
+    row_bytes = max(n_features, 1) * dtype.itemsize
+    return multiple * max(1, BLOCK_BYTES // (row_bytes * multiple))
+
+
+class GroupedSource(Source):
+    """A file of groups of rows that can be read in any order, each from its beginning on.
+
+    A shuffled pass takes the groups in random order and fills a buffer of some 64 MB with their
+    rows; the rows of a full buffer are permuted, learned from, and the buffer is filled again.
+    Rows of the same group stay within about a buffer of each other: a file that is sorted by
+    what matters and has groups larger than the buffer should be shuffled before.
+    """
+
+    @abstractmethod
+    def n_groups(self) -> int:
+        """How many groups there are."""
+
+    @abstractmethod
+    def read(self, group: int, skip: int) -> Iterator[NDArray[Any]]:
+        """Yield the rows of a group after the first `skip`, in pieces of any length."""
+
+    def blocks(
+        self,
+        length: int,
+        shuffle: bool | str,
+        rng: np.random.RandomState,
+        position: Position = None,
+    ) -> Iterator[tuple[Any, Position]]:
+        """See `Source.blocks`."""
+        if shuffle == "uniform":
+            raise ValueError(
+                f"shuffle='uniform' draws single rows, which {self.name} cannot give. "
+                f"Use shuffle=True, or a .npy file."
+            )
+        if not shuffle:
+            yield from self._cut(range(self.n_groups()), length, position or [0, 0])
+            return
+        order = rng.permutation(self.n_groups()).tolist()
+        seed = int(rng.randint(2**31))
+        row_bytes = max(self.n_features, 1) * self.dtype.itemsize
+        window = length * max(1, SHUFFLE_BYTES // (row_bytes * length))
+        start, done = position or [[0, 0], 0]
+        for rows, after in self._cut(order, window, start):
+            shuffled = np.random.default_rng([seed, *start]).permutation(len(rows))
+            for at in range(done, len(rows), length):
+                end = at + length
+                here = [after, 0] if end >= len(rows) else [start, end]
+                yield rows[shuffled[at:end]], here
+            start, done = after, 0
+
+    def _cut(
+        self, order: Any, length: int, start: list[int]
+    ) -> Iterator[tuple[NDArray[Any], list[int]]]:
+        """Yield `length` rows at a time, and [groups done, rows done of the next] after them."""
+        waiting: list[NDArray[Any]] = []
+        lacking = length
+        first, skip = start
+        for number in range(first, len(order)):
+            taken = skip
+            for piece in self.read(order[number], skip):
+                at = 0
+                while len(piece) - at >= lacking:
+                    part = piece[at : at + lacking]
+                    at += len(part)
+                    taken += len(part)
+                    yield _joined([*waiting, part]), [number, taken]
+                    waiting, lacking = [], length
+                if at < len(piece):
+                    waiting.append(piece[at:])
+                    lacking -= len(piece) - at
+                    taken += len(piece) - at
+            skip = 0
+        if waiting:
+            yield _joined(waiting), [len(order), 0]
+
+    def fraction(self, position: Position) -> float | None:
+        """See `Source.fraction`."""
+        if position is None:
+            return 0.0
+        groups = position[0] if isinstance(position[0], int) else position[0][0]
+        return groups / max(self.n_groups(), 1)
+
+
+def _joined(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)

@@ -1,0 +1,353 @@
+"""Extreme and degenerate input: a finite, sensible result, or an error that says what is wrong."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import omfb
+from omfb import OMFB, OMFBImputer, Rule
+
+EVERY_KIND = pytest.mark.parametrize("batch_size", [1, 5])
+
+
+def low_rank(rng, n=60, m=12, rank=2, noise=0.05):
+    return rng.normal(size=(n, rank)) @ rng.normal(size=(rank, m)) + noise * rng.normal(size=(n, m))
+
+
+def fitted(X, n_components=3, **parameters):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Never observed", UserWarning)
+        return OMFB(n_components, random_state=0, **parameters).fit(X)
+
+
+def assert_sensible(model, X, longest=1e4):
+    """Everything finite; codes no worse than none at all, and of ordinary length."""
+    codes = model.transform(X)
+    assert np.isfinite(model.components_).all()
+    assert np.isfinite(codes).all()
+    assert np.abs(codes).max(initial=0.0) < longest
+    assert np.isfinite(model.complete(X)).all()
+    assert -1e-6 <= model.score(X) <= 1.0
+    assert 0.0 <= model.prequential_error_ <= 1.0 + 1e-6
+
+
+def learned_or_refused(learn):
+    """What `learn` returns, or None where it refuses X in so many words."""
+    try:
+        return learn()
+    except ValueError as error:
+        if "X " not in str(error):
+            raise
+        return None
+
+
+# -- shapes and ranks -------------------------------------------------------------------------
+
+DEGENERATE = {
+    "more atoms than features": np.arange(40.0).reshape(20, 2) % 7,
+    "more atoms than rows": np.random.default_rng(0).normal(size=(2, 30)),
+    "one row": np.arange(1.0, 9.0)[None],
+    "one column": np.arange(1.0, 9.0)[:, None],
+    "one number": np.array([[3.0]]),
+    "constant": np.full((30, 8), 2.5),
+    "zero": np.zeros((30, 8)),
+    "one row that is not zero": np.eye(1, 8, 3) * np.eye(30, 1, -20),
+    "duplicate rows": np.repeat(np.random.default_rng(1).normal(size=(2, 8)), 20, axis=0),
+    "rank one": np.outer(np.arange(1.0, 31.0), np.arange(1.0, 9.0)),
+    "nothing observed": np.full((30, 8), np.nan),
+    "one entry observed": np.where(np.eye(30, 8, -5) * np.eye(30, 1, -7), 3.0, np.nan),
+    "one entry in each row": np.where(np.arange(30)[:, None] % 8 == np.arange(8), 2.0, np.nan),
+    "half the rows missing": np.where(np.arange(30)[:, None] % 2, np.nan, 1.0 + np.arange(8)),
+    "half the columns missing": np.where(np.arange(8) % 2, np.nan, 1.0 + np.arange(30)[:, None]),
+    "first rows missing": np.where(np.arange(30)[:, None] < 15, np.nan, 1.0 + np.arange(8)),
+    "mixed scales by column": np.random.default_rng(2).normal(size=(30, 8)) * 10.0 ** -np.arange(8),
+    "mixed scales by row": np.random.default_rng(3).normal(size=(30, 8))
+    * 10.0 ** (np.arange(30) % 9)[:, None],
+}
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_data_have_a_sensible_model(name, memory, dtype, batch_size):
+    X = DEGENERATE[name].astype(dtype)
+    longest = 1e11 if "mixed" in name else 1e4
+    for smooth in (0.0, 0.5):
+        model = fitted(
+            X, memory=memory, batch_size=batch_size, max_iter=2, smooth=smooth, shuffle=False
+        )
+        assert_sensible(model, X, longest)
+    sparse = scipy.sparse.csr_array(np.nan_to_num(X))
+    assert_sensible(fitted(sparse, memory=memory, batch_size=batch_size), sparse, longest)
+
+
+@pytest.mark.parametrize(
+    "name", ["constant", "duplicate rows", "rank one", "one row", "one column"]
+)
+@EVERY_KIND
+def test_data_of_low_rank_are_explained_in_full(name, batch_size):
+    X = DEGENERATE[name]
+    model = fitted(X, batch_size=batch_size, max_iter=3)
+    assert model.score(X) > 1.0 - 1e-6
+    holes = X.copy()
+    holes[0, -1] = np.nan
+    if X.shape[1] > 1:
+        assert np.allclose(model.complete(holes), X, rtol=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["dependent atoms", "more atoms than features", "few entries"])
+def test_codes_are_of_minimum_norm_where_many_fit(rng, kind):
+    atoms = rng.normal(size=(4, 3 if kind == "more atoms than features" else 9))
+    if kind == "dependent atoms":
+        atoms[3] = atoms[0] - 2.0 * atoms[1]
+    X = rng.normal(size=(6, atoms.shape[1]))
+    if kind == "few entries":
+        X[:, 3:] = np.nan
+    state = omfb.init(X, 4, init=atoms)
+    model = fitted(X, 4, init=atoms)
+    model._state = state  # the atoms as given, nothing learned
+    seen = ~np.isnan(X[0])
+    expected = X[:, seen] @ np.linalg.pinv(atoms[:, seen])
+    assert np.allclose(model.transform(X), expected, rtol=1e-9)
+    for batch_size in (1, 6):
+        once = omfb.init(X, 4, Rule(inner_iter=1, batch_size=batch_size), init=atoms)
+        codes = omfb.step(once, X[:batch_size])[1]
+        assert np.allclose(codes, expected[:batch_size], rtol=1e-9)
+
+
+# -- sizes --------------------------------------------------------------------------------------
+
+SIZES = [(np.float64, s) for s in (1e-300, 1e-150, 1e-60, 1e60, 1e150, 1e300)]
+SIZES += [(np.float32, s) for s in (1e-35, 1e-25, 1e-10, 1e10, 1e25, 1e35)]
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize(("dtype", "size"), SIZES)
+def test_data_of_any_size_give_the_same_codes(rng, dtype, size, memory, holes, batch_size):
+    Y = low_rank(rng)
+    Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
+    # A power of two, so that not even rounding differs.
+    scale = 2.0 ** np.round(np.log2(size))
+    parameters = {"memory": memory, "batch_size": batch_size, "max_iter": 2}
+    usual = fitted(Y.astype(dtype), **parameters)
+    X = (Y * scale).astype(dtype)
+    assert np.isfinite(X[~np.isnan(Y)]).all()
+    model = fitted(X, **parameters)
+    tolerance = 1e-9 if dtype == np.float64 else 1e-3
+    codes = usual.transform(Y.astype(dtype))
+    assert np.allclose(model.transform(X), codes, rtol=tolerance, atol=tolerance)
+    atoms = usual.components_.astype(np.float64)
+    assert np.allclose(model.components_ / scale, atoms, rtol=tolerance, atol=tolerance)
+    assert np.isclose(model.score(X), usual.score(Y.astype(dtype)), rtol=tolerance)
+    assert np.isclose(model.prequential_error_, usual.prequential_error_, rtol=tolerance)
+    filled = model.complete(X).astype(np.float64) / scale
+    assert np.allclose(filled, usual.complete(Y.astype(dtype)), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(np.float64, 1.7e308), (np.float64, 1e-310), (np.float32, 3e38), (np.float32, 1e-40)],
+)
+@EVERY_KIND
+def test_the_ends_of_a_types_range_work_or_are_refused(rng, dtype, size, batch_size):
+    """The largest numbers, and those too small to be normal."""
+    Y = rng.uniform(0.2, 1.0, size=(40, 8))
+    X = (Y * size).astype(dtype)
+    model = learned_or_refused(lambda: fitted(X, batch_size=batch_size))
+    if model is not None:
+        assert_sensible(model, X)
+        assert model.score(X) > 0.5
+
+
+@pytest.mark.parametrize("init", ["random", "array"])
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+@EVERY_KIND
+def test_a_dictionary_of_another_size_than_the_data_works_or_is_refused(
+    rng, init, size, batch_size
+):
+    X = size * low_rank(rng)
+    init = rng.random((3, 12)) if init == "array" else init
+    model = learned_or_refused(lambda: fitted(X, init=init, batch_size=batch_size))
+    if model is not None:
+        assert_sensible(model, X, longest=np.inf)
+
+
+JUMPS = [1e-200, 1e-20, 1e10, 1e20, 1e100, 1e150, 1e153, 1e155]
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("jump", JUMPS)
+@pytest.mark.parametrize("rows", [1, 40])
+def test_a_jump_in_scale_is_learned_or_refused(rng, jump, memory, holes, batch_size, rows):
+    Y = low_rank(rng, n=120)
+    Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
+    model = OMFB(3, memory=memory, batch_size=batch_size, random_state=0).partial_fit(Y[:40])
+    before = model.components_.copy(), model.n_samples_seen_
+    for at in range(40, 80, rows):
+        block = jump * Y[at : at + rows]
+        if learned_or_refused(lambda block=block: model.partial_fit(block)) is None:
+            assert np.array_equal(model.components_, before[0])
+            assert model.n_samples_seen_ == before[1]
+        assert np.isfinite(model.components_).all()
+        assert np.isfinite(model._state.G).all()
+        assert np.isfinite(model._state.S).all()
+        before = model.components_.copy(), model.n_samples_seen_
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("jump", [1e-10, 1e5, 1e10, 1e20])
+def test_codes_explain_their_rows_after_a_jump(rng, jump, memory, holes, batch_size):
+    """The precision S then holds squares of either size, and must still be inverted."""
+    Y = low_rank(rng, n=80)
+    Y[40:] *= jump
+    Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
+    rule = Rule(memory=memory, batch_size=batch_size)
+    state, _, _ = omfb.step(omfb.init(Y, 3, rule, seed=0), Y[:40])
+    for y in Y[40:]:
+        state, codes, _ = omfb.step(state, y[None])
+        seen = ~np.isnan(y)
+        error = np.linalg.norm((y - state.C @ codes[0])[seen]) / np.linalg.norm(y[seen])
+        assert error < 0.8  # data of rank two, three atoms
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_row_whose_code_overflows_changes_nothing(rng, memory, holes, batch_size, rows):
+    """The row and the atoms are in range, but not the square of the code between them."""
+    Y = low_rank(rng)
+    Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
+    model = OMFB(3, memory=memory, batch_size=batch_size, random_state=0).partial_fit(1e-50 * Y)
+    before = model.components_.copy()
+    huge = 1e140 * Y[:rows]
+    if learned_or_refused(lambda: model.partial_fit(huge)) is None:
+        assert np.array_equal(model.components_, before)
+    assert all(np.isfinite(a).all() for a in (model._state.C, model._state.G, model._state.S))
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("condition", [1e1, 1e3, 1e4, 1e5, 1e6, 1e8])
+def test_atoms_that_are_nearly_dependent_lose_no_more_than_they_must(
+    rng, condition, memory, holes, batch_size
+):
+    """Spectra that fall off are what real data have. Weak directions may be lost, but a row's
+    residual stays small, G stays CᵀC, and blocks do no worse than single rows."""
+    m, r, n = 60, 20, 200
+    U, V = np.linalg.qr(rng.normal(size=(m, r)))[0], np.linalg.qr(rng.normal(size=(r, r)))[0]
+    C = (U * np.geomspace(1.0, 1.0 / condition, r)) @ V
+    Y = rng.normal(size=(n, r)) @ C.T + 1e-3 / condition * rng.normal(size=(n, m))
+    Y[holes & (rng.random(Y.shape) < 0.1)] = np.nan
+    rule = Rule(memory=memory, batch_size=batch_size)
+    state, _, info = omfb.step(omfb.init(Y, r, rule, init=C.T), Y)
+    assert np.sqrt(info.residual / info.energy) < 1e-2
+    G = state.C.T @ state.C
+    assert np.abs(state.G - G).max() <= 1e-8 * np.abs(G).max()
+
+
+@EVERY_KIND
+def test_a_stream_that_begins_with_zeros_or_nothing_still_learns(rng, batch_size):
+    Y = low_rank(rng)
+    for start in (np.zeros((20, 12)), np.full((20, 12), np.nan)):
+        model = OMFB(3, batch_size=batch_size, random_state=0)
+        for block in np.split(np.concatenate([start, Y, Y]), 28):
+            model.partial_fit(block)
+        assert model.score(Y) > 0.95
+
+
+# -- long streams -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@EVERY_KIND
+def test_a_long_stream_of_noise_keeps_the_dictionarys_size(rng, memory, batch_size):
+    """Only C x is tied to the data: C may not fade while x grows."""
+    Y = rng.normal(size=(60_000, 6))
+    model = OMFB(2, memory=memory, batch_size=batch_size, random_state=0)
+    early = np.linalg.norm(model.partial_fit(Y[:1000]).components_)
+    late = np.linalg.norm(model.partial_fit(Y[1000:]).components_)
+    assert 1e-2 < late / early < 1e2
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [OMFB(2), OMFBImputer(2)])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_no_rows_and_no_columns_are_refused(estimator, method):
+    for X in (np.empty((0, 4)), np.empty((4, 0)), scipy.sparse.csr_array((0, 4))):
+        with pytest.raises(ValueError, match=r"0 (sample|feature)"):
+            getattr(estimator, method)(X)
+
+
+def test_values_too_large_beside_the_first_rows_are_refused(rng):
+    model = OMFB(2, random_state=0).fit(rng.normal(size=(30, 6)))
+    for huge in (1e200, 1.7e308):
+        with pytest.raises(ValueError, match="too large"):
+            model.partial_fit(np.full((1, 6), huge))
+        with pytest.raises(ValueError, match="too large"):
+            model.transform(np.full((1, 6), huge))
+
+
+@EVERY_KIND
+def test_nan_stored_in_a_sparse_matrix_is_missing(rng, batch_size):
+    Y = low_rank(rng)
+    hidden = rng.random(Y.shape) < 0.2
+    X = np.where(hidden, np.nan, Y)
+    stored = scipy.sparse.csr_array(Y)
+    stored.data = X.ravel()
+    dense, sparse = (fitted(rows, batch_size=batch_size) for rows in (X, stored))
+    assert np.allclose(sparse.components_, dense.components_, rtol=1e-9)
+    assert np.allclose(sparse.complete(stored), dense.complete(X), rtol=1e-9)
+
+
+def test_nan_stored_in_a_mostly_empty_sparse_matrix_is_missing_too(rng):
+    X = np.where(rng.random((60, 12)) < 0.3, low_rank(rng), 0.0)
+    stored = scipy.sparse.csr_array(X)
+    stored.data[1] = np.nan
+    absent = stored.tocoo()
+    seen = ~np.isnan(absent.data)
+    absent = scipy.sparse.csr_array(
+        (absent.data[seen], (absent.row[seen], absent.col[seen])), shape=X.shape
+    )
+    expected = fitted(absent, shuffle=False).components_
+    assert np.isfinite(expected).all()
+    assert np.allclose(fitted(stored, shuffle=False).components_, expected, rtol=1e-9)
+
+
+def test_duplicate_entries_of_a_sparse_matrix_are_summed(rng):
+    row, column = np.repeat(np.arange(20), 6), np.tile(np.arange(6), 20)
+    values = rng.normal(size=120)
+    once = scipy.sparse.coo_array((values, (row, column)), shape=(20, 6)).tocsr()
+    indptr = 2 * once.indptr
+    twice = scipy.sparse.csr_array(
+        (np.repeat(0.5 * values, 2), np.repeat(once.indices, 2), indptr), shape=(20, 6)
+    )
+    before = twice.data.copy(), twice.indices.copy()
+    a, b = fitted(once), fitted(twice)
+    assert np.allclose(a.components_, b.components_)
+    assert np.allclose(b.complete(twice), a.complete(once))
+    assert np.array_equal(twice.data, before[0])
+    assert np.array_equal(twice.indices, before[1])
+
+
+def test_unsorted_indices_of_a_sparse_matrix_do_not_matter(rng):
+    Y = low_rank(rng, n=20, m=6)
+    usual = scipy.sparse.csr_array(Y)
+    reverse = scipy.sparse.csr_array(
+        (Y[:, ::-1].ravel(), np.tile(np.arange(6)[::-1], 20), usual.indptr), shape=Y.shape
+    )
+    indices = reverse.indices.copy()
+    assert np.allclose(fitted(reverse).components_, fitted(usual).components_)
+    assert np.array_equal(reverse.indices, indices)
