@@ -1,14 +1,29 @@
 """What the benchmarks share: interleaved timing, a table of ratios, what machine it was."""
 
+import argparse
 import json
+import math
 import os
 import platform
+import resource
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
+
+import numba
+from threadpoolctl import threadpool_limits
+
+RESULTS = Path(__file__).resolve().parent / "results"
+# A snapshot is judged when so much more time has passed than at the last one: judging is slow.
+GROWTH = 1.1
 
 
 @dataclass(frozen=True)
@@ -50,16 +65,27 @@ def interleaved(functions: list[Callable[[], object]], repeats: int) -> list[flo
     return [statistics.median(taken) for taken in seconds]
 
 
+PACKAGES = ("omfb", "numpy", "scipy", "numba", "scikit-learn")
+PEERS = ("spams-bin", "gensim", "cmfrec", "NonnegMFPy", "pysubtracking", "statsmodels")
+
+
 def environment(threads: int) -> dict[str, object]:
     """Versions and machine, as they go into every result."""
-    packages = ("omfb", "numpy", "scipy", "numba", "scikit-learn")
     return {
         "python": platform.python_version(),
-        **{name: version(name) for name in packages},
+        **{name: version(name) for name in PACKAGES},
+        **{name: found for name in PEERS if (found := _version(name))},
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "blas_threads": threads,
     }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def _cpu() -> str:
@@ -84,3 +110,110 @@ def report(rows: list[Row], machine: dict[str, object], out: Path | None) -> Non
         table = [{**asdict(row), "met": row.met} for row in rows]
         out.parent.mkdir(parents=True, exist_ok=True)
         out.write_text(json.dumps({"machine": machine, "rows": table}, indent=1) + "\n")
+
+
+# -- contests: what complete.py, holes.py, drift.py and scaling.py share ----------------------
+
+
+def options(description: str, name: str, argv: Sequence[str] | None, *more: str) -> Any:
+    """What every benchmark asks on its command line; `more` are hidden names of strings."""
+    parser = argparse.ArgumentParser(description=description.splitlines()[0])
+    parser.add_argument("--quick", dest="size", action="store_const", const="quick",
+                        default="full", help="small sizes, half a minute")  # fmt: skip
+    parser.add_argument("--tiny", dest="size", action="store_const", const="tiny",
+                        help=argparse.SUPPRESS)  # fmt: skip
+    parser.add_argument("--threads", type=int, default=1, help="threads for all (default 1)")
+    parser.add_argument("--out", type=Path, default=RESULTS / f"{name}.json", help="JSON to write")
+    for hidden in more:
+        parser.add_argument(f"--{hidden}", help=argparse.SUPPRESS)
+    return parser.parse_args(argv)
+
+
+@contextmanager
+def limited(threads: int) -> Iterator[None]:
+    """The same number of threads for all; everything that has threads must be imported before."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+    with threadpool_limits(threads), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # peers are stopped before they converge, and say so
+        yield
+    numba.set_num_threads(before)
+
+
+Snapshot = Callable[[], Any]
+Judge = Callable[[Snapshot], tuple[float, float]]
+
+
+def race(steps: Iterator[Snapshot], judge: Judge, limit: float, enough: float = -math.inf):
+    """Seconds and score of the snapshots that a contestant yields while it learns.
+
+    The clock stands still while a snapshot is judged. A judge returns the score, lower is better,
+    and the seconds that making the result of this snapshot took. Ends when the steps do, after
+    `limit` seconds, or when the score is good enough.
+    """
+    curve: list[list[float]] = []
+    seconds, judged = 0.0, 0.0
+    while True:
+        start = time.perf_counter()
+        snapshot = next(steps, None)
+        seconds += time.perf_counter() - start
+        last = snapshot is None or seconds > limit
+        if snapshot is None:
+            return curve
+        if seconds >= GROWTH * judged or last:
+            judged = seconds
+            score, extra = judge(snapshot)
+            curve.append([seconds + extra, score])
+            last = last or score <= enough or not math.isfinite(score)
+        if last:
+            return curve
+
+
+def reached(curve: list[list[float]], target: float) -> float:
+    """Seconds until the score was at most the target; infinity if it never was."""
+    return min((seconds for seconds, score in curve if score <= target), default=math.inf)
+
+
+def spread(values: Sequence[float]) -> dict[str, float | int | None]:
+    """Median, least and most; None where a number is not finite."""
+
+    def known(value: float) -> float | None:
+        return value if math.isfinite(value) else None
+
+    return {
+        "median": known(statistics.median(values)),
+        "least": known(min(values)),
+        "most": known(max(values)),
+        "repeats": len(values),
+    }
+
+
+def resident(peak: bool) -> float:
+    """Megabytes of this process in memory, now or at most so far."""
+    status = Path("/proc/self/status")
+    if status.exists():  # ru_maxrss would start from the size of the process that started this one
+        key = "VmHWM:" if peak else "VmRSS:"
+        line = next(line for line in status.read_text().splitlines() if line.startswith(key))
+        return int(line.split()[1]) / 1024
+    unit = 2**20 if sys.platform == "darwin" else 2**10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def child(script: str, arguments: Sequence[str], timeout: float) -> dict[str, Any]:
+    """What a benchmark prints as JSON in a process of its own, or the reason why it does not."""
+    command = [sys.executable, script, *arguments]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout)
+    except subprocess.TimeoutExpired:
+        return {"reason": f"did not end within {timeout:.0f} s"}
+    if done.returncode:
+        return {"reason": (done.stderr.strip().splitlines() or ["it died"])[-1]}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def write(out: Path, chosen: Any, content: dict[str, Any]) -> None:
+    """Write a result with its size and its machine."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    result = {"size": chosen.size, "machine": environment(chosen.threads), **content}
+    out.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+    print(f"wrote {out}", flush=True)

@@ -141,7 +141,9 @@ class SGMF(Baseline):
         for start in range(0, len(rows), self.batch_size):
             batch = order[start : start + self.batch_size]
             self._update(batch, rows[batch], None if mask is None else mask[batch])
-        if not (np.isfinite(self.components_).all() and np.isfinite(self.codes_).all()):
+        with np.errstate(over="ignore", invalid="ignore"):
+            bound = np.linalg.norm(self.components_) * np.linalg.norm(self.codes_)
+        if not np.isfinite(bound):  # then not even their product can be trusted to be
             raise DivergedError("SGMF diverged: give a smaller step or code_step.")
 
     def _update(

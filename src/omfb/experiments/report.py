@@ -44,6 +44,7 @@ def page(
         address=PAPER_ADDRESS,
         run=_run_line(about),
         notices=_notices(about),
+        hero="".join(_hero(outcome, images) for outcome in outcomes),
         cards="".join(_card(*card) for outcome in outcomes for card in _highlights(outcome)),
         claims=_claims(claims),
         experiments="".join(
@@ -142,7 +143,7 @@ def _missing(outcome: Outcome, images: Images, figures: Mapping[str, Any]) -> st
 10&nbsp;log₁₀(var(Y)&nbsp;/&nbsp;mean((Y&nbsp;−&nbsp;Ŷ)²)) over all pixels, the observed ones
 kept. The paper's rule sees grey levels from 0 to 255, with which its number comes back. The ridge
 of memory=1 was chosen on observed pixels that were held out, never on the missing ones.</p>
-{_strips(outcome, images)}
+{_strips(outcome, images, list(outcome.pictures))}
 {_chart(figures["faces-missing-snr"], "faces-missing-snr", alternative)}
 {_table(outcome.table)}
 <h3>What was learned</h3>
@@ -157,10 +158,19 @@ def _chart(figure: Any, name: str, alternative: str) -> str:
     return f'<figure class="chart">{svg}</figure>'
 
 
-def _strips(outcome: Outcome, images: Images) -> str:
-    """A line of faces for each method, under its caption."""
+def _hero(outcome: Outcome, images: Images) -> str:
+    """What it is about, in two lines of faces."""
+    if not outcome.pictures:
+        return ""
+    strips = _strips(outcome, images, [faces_missing.HOLES, faces_missing.MEMORY])
+    return strips.replace('class="faces"', 'class="faces hero"')
+
+
+def _strips(outcome: Outcome, images: Images, captions: list[str]) -> str:
+    """A line of faces for each caption."""
     strips = []
-    for caption, pictures in outcome.pictures.items():
+    for caption in captions:
+        pictures = outcome.pictures[caption]
         score = ""
         if caption in outcome.methods(faces_missing.SNR):
             score = f", {mean_and_spread(outcome.values(caption, faces_missing.SNR)[:1])} dB"

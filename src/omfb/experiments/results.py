@@ -104,8 +104,8 @@ class Outcome:
 
 def mean_and_spread(values: list[float]) -> str:
     """Mean ± standard deviation."""
-    mean = statistics.fmean(values)
-    return f"{mean:.2f} ± {statistics.stdev(values):.2f}" if len(values) > 1 else f"{mean:.2f}"
+    mean = f"{statistics.fmean(values):.2f}".replace("-", "−")
+    return f"{mean} ± {statistics.stdev(values):.2f}" if len(values) > 1 else mean
 
 
 def environment() -> dict[str, Any]:

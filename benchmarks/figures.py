@@ -1,0 +1,73 @@
+"""Figures of the benchmarks: panels of lines, ours in front."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+Line = tuple[Sequence[float], Sequence[float]]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    x: str
+    y: str
+    lines: dict[str, Line]
+    log_x: bool = True
+    log_y: bool = True
+    levels: dict[str, float] = field(default_factory=dict)  # horizontal lines, named
+    marks: Sequence[float] = ()  # vertical lines
+    top: float | None = None
+    wide: bool = False
+
+
+def draw(path: Path, panels: Sequence[Panel], ours: str = "omfb") -> None:
+    """Write the panels side by side as SVG; lines whose name starts with `ours` are thick."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    matplotlib.rcParams["svg.hashsalt"] = "omfb"  # the same figure is the same file
+    names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
+    width = 4.6 * sum(2 if panel.wide else 1 for panel in panels)
+    figure, axes = pyplot.subplots(
+        1, len(panels), figsize=(width, 4.6), squeeze=False, layout="constrained"
+    )
+    colours = matplotlib.colormaps["tab20"].colors
+    for panel, axis in zip(panels, axes[0], strict=True):
+        for name, (xs, ys) in panel.lines.items():
+            own = name.startswith(ours)
+            axis.plot(
+                xs, ys, marker="o", markersize=4 if len(xs) < 60 else 0, label=name,
+                color=colours[names.index(name) % 20], linewidth=2.4 if own else 1.2,
+                zorder=3 if own else 2,
+            )  # fmt: skip
+        _finish(panel, axis)
+    handles = {}
+    for axis in axes[0]:
+        handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4,
+                  fontsize=8, frameon=False)  # fmt: skip
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    pyplot.close(figure)
+
+
+def _finish(panel: Panel, axis) -> None:
+    axis.set(title=panel.title, xlabel=panel.x, ylabel=panel.y)
+    if panel.log_x:
+        axis.set_xscale("log")
+    if panel.log_y:
+        axis.set_yscale("log")
+    for name, level in panel.levels.items():
+        axis.axhline(level, color="0.5", linestyle=":", linewidth=1)
+        axis.annotate(name, (1, level), xycoords=("axes fraction", "data"), fontsize=7,
+                      color="0.4", ha="right", va="bottom")  # fmt: skip
+    for mark in panel.marks:
+        axis.axvline(mark, color="0.7", linestyle="--", linewidth=1)
+    if panel.top is not None:
+        axis.set_ylim(top=panel.top)
+    axis.grid(alpha=0.25)
