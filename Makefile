@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check unit clean
+.PHONY: demo test check unit bench bench-quick clean
 
 demo: $(VENV)/installed
 	$(BIN)/omfb reproduce --quick --out results
@@ -18,6 +18,20 @@ check: $(VENV)/installed
 
 unit: $(VENV)/installed
 	$(BIN)/pytest -n 2
+
+# Side by side with every peer: results in benchmarks/results, the page in benchmarks/RESULTS.md.
+BENCHMARKS := $(patsubst %,benchmarks/%.py,floor files complete holes drift scaling)
+
+bench bench-quick: $(VENV)/bench
+	for file in $(wildcard $(BENCHMARKS)); do \
+	  $(BIN)/python $$file $(if $(filter bench-quick,$@),--quick) \
+	    --out benchmarks/results/$$(basename $$file .py).json || exit 1; \
+	done
+	$(BIN)/python benchmarks/page.py
+
+$(VENV)/bench: $(VENV)/installed benchmarks/peers.py
+	$(BIN)/python benchmarks/peers.py
+	touch $@
 
 $(VENV)/installed: pyproject.toml
 	$(PYTHON) -m venv $(VENV)

@@ -22,6 +22,7 @@ import omfb
 from omfb import OMFB, Rule
 from omfb._kernels.sequence import block_length
 
+HERE = Path(__file__).resolve().parent
 SHAPES = [(4096, 30), (4096, 100), (100_000, 50)]
 QUICK_SHAPES = [(512, 10)]
 
@@ -172,11 +173,13 @@ def starting() -> list[Row]:
 
 
 MEMMAP = """
-import resource, sys, numpy as np
+import sys, numpy as np
 from omfb import OMFB
 X = np.load(sys.argv[1], mmap_mode="r")
 OMFB(20, shuffle=sys.argv[2] == "True", random_state=0).fit(X)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+sys.path.insert(0, sys.argv[3])
+from timing import resident
+print(resident(peak=True))
 """
 
 
@@ -193,7 +196,7 @@ def memory(gigabytes: float) -> list[Row]:
         X.flush()
         del X
         for shuffle in (False, True):
-            command = [sys.executable, "-c", MEMMAP, str(path), str(shuffle)]
+            command = [sys.executable, "-c", MEMMAP, str(path), str(shuffle), str(HERE)]
             out = subprocess.run(command, check=True, capture_output=True, text=True).stdout
             where = f"{gigabytes:g} GB float32 memmap, shuffle={shuffle}"
             rows.append(Row("peak memory of fit, MB", where, float(out), most=600.0))
@@ -203,10 +206,12 @@ def memory(gigabytes: float) -> list[Row]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small shapes, seconds")
+    parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)  # the smoke test
     parser.add_argument("--threads", type=int, default=1, help="BLAS threads for all (default 1)")
     parser.add_argument("--out", type=Path, help="write the table as JSON")
     options = parser.parse_args()
-    repeats = 3 if options.quick else 9
+    options.quick |= options.tiny
+    repeats = 1 if options.tiny else 3 if options.quick else 9
     m, r = QUICK_SHAPES[0] if options.quick else SHAPES[0]
     rows: list[Row] = []
     with threadpool_limits(options.threads):
@@ -216,8 +221,9 @@ def main() -> None:
         rows += with_holes(m, r, repeats)
         rows += sparse(10_000 if options.quick else 100_000, r, repeats)
         rows += single_row(m, r, repeats)
-    rows += starting()
-    rows += memory(0.05 if options.quick else 2.0)
+    if not options.tiny:  # a minute of starting processes
+        rows += starting()
+    rows += memory(0.002 if options.tiny else 0.05 if options.quick else 2.0)
     report(rows, environment(options.threads), options.out)
 
 

@@ -6,6 +6,7 @@ python benchmarks/page.py [--results DIR] [--out FILE]
 import argparse
 import json
 from collections.abc import Iterator, Sequence
+from math import log10
 from pathlib import Path
 from typing import Any
 
@@ -169,7 +170,11 @@ def holes_table(found: Result) -> Iterator[str]:
     rows, ahead = [], []
     for peer in sorted(raced, key=lambda peer: peer["rmse"]):
         better = ours is not None and peer["rmse"] < ours["rmse"]
-        quick = peer["learns"] and faster(peer["seconds"]["median"], peer["ours"]["median"])
+        quick = (
+            not better
+            and peer["learns"]
+            and faster(peer["seconds"]["median"], peer["ours"]["median"])
+        )
         own = peer is ours
         rmse, seconds = f"{peer['rmse']:.4f}", duration(peer["seconds"])
         rows.append([
@@ -178,7 +183,7 @@ def holes_table(found: Result) -> Iterator[str]:
             *([snr(found, peer["rmse"])] if not found["in_time"] else []),
             f"**{seconds}**" if quick and not own else seconds,
             "" if own else duration(peer["ours"])
-            + versus(peer["seconds"]["median"], peer["ours"]["median"]),
+            + (versus(peer["seconds"]["median"], peer["ours"]["median"]) if peer["learns"] else ""),
             settings_of(peer["chosen"]),
         ])  # fmt: skip
         if better:
@@ -193,15 +198,13 @@ def holes_table(found: Result) -> Iterator[str]:
 
 def snr(found: Result, rmse: float) -> str:
     """The paper's: over all entries, of which those to be seen are kept."""
-    from math import log10
-
     return f"{10 * log10(found['variance'] / (found['hidden'] * rmse**2)):.2f}"
 
 
 def drift(result: Result) -> Iterator[str]:
     yield "## Drift"
     yield ""
-    yield f"{result['m']} features, rank {result['r']}, phases of {result['length']} rows, noise "
+    yield f"{result['m']} features, rank {result['r']}, phases of {result['length']} rows, noise"
     yield f"of {result['noise']:g} of the signal. Share of the noiseless signal missed: median"
     yield "over the second half of a phase, and over the first rows after the jump. Bold is best."
     yield ""
@@ -246,7 +249,6 @@ def scaling(result: Result) -> Iterator[str]:
     yield ""
     for found in result["axes"]:
         fixed = [f"{k} = {found[k]}" for k in ("m", "r") if found[k]]
-        yield f"**{found['axis']}** ({', '.join(fixed)})"
         slopes = []
         if found["slope"] is not None:
             slopes.append(f"seconds for a row grow like its power {found['slope']:.2f}")
@@ -254,7 +256,7 @@ def scaling(result: Result) -> Iterator[str]:
             slopes.append(f"memory like its power {found['memory_slope']:.2f}")
         if found["axis"] == "threads":
             slopes.append(f"two threads are {result['speedup']:.2f} times as fast as one")
-        yield (": " + "; ".join(slopes) if slopes else "") + "."
+        yield f"**{found['axis']}** ({', '.join(fixed)}): {'; '.join(slopes)}."
         yield ""
         points = found["points"]
         rows = [["µs a row", *(number(1e6 * p["seconds"]["median"]) for p in points)]]
@@ -268,8 +270,8 @@ def rows_table(result: Result) -> Iterator[str]:
     """A table of ratios, as `timing.report` writes it."""
     rows = []
     for row in result["rows"]:
-        bound = [f"{word} {row[key]:g}" for word, key in (("at most", "most"), ("at least", "least"))
-                 if row.get(key) is not None]  # fmt: skip
+        words = {"most": "at most", "least": "at least"}
+        bound = [f"{words[k]} {row[k]:g}" for k in words if row.get(k) is not None]
         mark = "" if not bound else "met" if row["met"] else "**not met**"
         rows.append(
             [f"{row['what']}, {row['where']}", number(row["value"]), *(bound or [""]), mark]

@@ -163,8 +163,10 @@ def test_the_papers_numbers_come_back(images):
     missing = missing_block(images, np.random.default_rng([0, 0]))
     holes = np.where(missing, np.float32(np.nan), images.rows)
     paper = faces_missing.paper_model(images, 0)
-    *_, filled = faces_missing.fill_by_passes(paper, holes * np.float32(255), range(30))
-    assert snr(images.rows, filled / 255) == pytest.approx(11.57, abs=0.35)
+    passes = faces_missing.fill_by_passes(paper, holes * np.float32(255), range(30))
+    ratios = [snr(images.rows, filled / 255) for filled in passes]
+    # The last ones together: with no memory, a pass is 0.1 dB better or worse than the one before.
+    assert np.mean(ratios[-5:]) == pytest.approx(11.57, abs=0.35)
     *_, filled = faces_missing.fill_by_passes(
         faces_missing.our_model(images, 0), holes, range(faces_missing.FEW_PASSES)
     )

@@ -160,45 +160,43 @@ def test_a_full_disk_leaves_the_old_files_as_they_were(server, tmp_path):
 
 
 @pytest.fixture(scope="module")
-def live(tmp_path_factory):
+def live(server, tmp_path_factory):
     """A folder with a model and a stream, and what the learning filter makes of it."""
     folder = tmp_path_factory.mktemp("live")
     X = low_rank(3000, 30)
     np.save(folder / "x.npy", X[:500])
     write_csv(folder / "stream.csv", X)
-    succeeded(run("fit", "x.npy", "-r", 3, "--seed", 0, "-o", "m.omfb", cwd=folder))
-    with (folder / "stream.csv").open("rb") as stream:
-        done = run("complete", "-", "-m", "m.omfb", "--learn", "-q", stdin=stream, cwd=folder)
+    succeeded(server.run("fit", "x.npy", "-r", 3, "--seed", 0, "-o", "m.omfb", cwd=folder))
+    words = ["complete", "-", "-m", "m.omfb", "--learn", "-q"]
+    done = server.run(*words, stdin=folder / "stream.csv", cwd=folder)
     return folder, succeeded(done).stdout.splitlines(keepends=True)
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_a_learning_filter_killed_and_resumed_gives_the_same_lines(live, tmp_path, seed):
+@pytest.mark.parametrize("seed", range(6))
+def test_a_learning_filter_killed_and_resumed_gives_the_same_lines(server, live, tmp_path, seed):
     folder, lines = live
     header, rows = lines[0], lines[1:]
     words = ["complete", "-", "-m", folder / "m.omfb", "--learn", "--checkpoint", "live.omfb"]
     words += ["--every", "40rows"]
     stream = (folder / "stream.csv").read_bytes()
     moments = random.Random(seed)
-    output = tmp_path / "out.csv"
     checkpoint = tmp_path / "live.omfb"
-    with output.open("wb") as out:
-        process = start(*words, stdin=subprocess.PIPE, stdout=out, cwd=tmp_path)
-        # The pipe stays open: the process ends by the signal only.
-        process.stdin.write(stream[: len(stream) // 2 + moments.randrange(200)])
-        process.stdin.flush()
+    os.mkfifo(tmp_path / "pipe")
+    process = server.start(*words, stdin=tmp_path / "pipe", cwd=tmp_path)
+    # The pipe stays open until the process is dead: it ends by the signal only.
+    with suppress(BrokenPipeError), (tmp_path / "pipe").open("wb", buffering=0) as pipe:
+        pipe.write(stream[: 40_000 + moments.randrange(200)])
         _wait_for(checkpoint.exists, process)
         time.sleep(moments.uniform(0.0, 0.2))
-        process.kill()
-        process.wait()
-        process.stdin.close()
-        process.stderr.close()
-    printed = output.read_bytes().splitlines(keepends=True)
+        process.send_signal(signal.SIGKILL)
+        done = process.wait()
+    assert done.returncode == -signal.SIGKILL
+    printed = done.stdout.splitlines(keepends=True)
     assert printed == [header, *rows[: len(printed) - 1]]
     learned = OMFB.load(checkpoint).n_samples_seen_ - 500
     assert 0 < learned <= len(printed) - 1
 
-    again = run(*words, "--resume", input=stream, cwd=tmp_path)
+    again = server.run(*words, "--resume", stdin=folder / "stream.csv", cwd=tmp_path)
     assert succeeded(again).stdout.splitlines(keepends=True) == rows[learned:]
     assert OMFB.load(checkpoint).n_samples_seen_ == 500 + len(rows)
 

@@ -40,6 +40,13 @@ def in_process(monkeypatch):
     return lambda *arguments: CliRunner().invoke(app, ["reproduce", *arguments])
 
 
+def write_two(names, images, folder, **options):
+    """Instead of experiments: two files."""
+    for name in ("report.html", "results.json"):
+        (folder / name).write_text("new")
+    return []
+
+
 def assert_one_line(result, *words: str) -> None:
     code = getattr(result, "exit_code", None)
     assert (result.returncode if code is None else code) == 2
@@ -89,14 +96,14 @@ def test_one_experiment_alone(in_process, tmp_path):
     assert "faces-missing" not in result.stdout
 
 
-def test_new_results_replace_old_ones_and_nothing_else(in_process, tmp_path):
+def test_new_results_replace_old_ones_and_nothing_else(in_process, tmp_path, monkeypatch):
+    monkeypatch.setattr(reproducing, "reproduce", write_two)
     (tmp_path / "report.html").write_text("old")
     (tmp_path / "mine.txt").write_text("mine")
-    result = in_process("faces-missing", "--quick", "--out", str(tmp_path))
+    result = in_process("--out", str(tmp_path))
     assert result.exit_code == 0, result.output
-    assert (tmp_path / "mine.txt").read_text() == "mine"
-    assert (tmp_path / "report.html").read_text(encoding="utf-8").startswith("<!doctype html>")
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+    contents = {path.name: path.read_text() for path in tmp_path.iterdir()}
+    assert contents == {"mine.txt": "mine", "report.html": "new", "results.json": "new"}
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
@@ -107,12 +114,12 @@ def test_what_breaks_off_leaves_no_trace(in_process, tmp_path, monkeypatch, erro
         out.mkdir(parents=True)
         (out / "report.html").write_text("old")
 
-    def broken(*arguments, **options):
+    def broken(names, images, folder, **options):
+        write_two(names, images, folder)
         raise error
 
-    monkeypatch.setattr(reproducing, "write_numbers", broken)
-    result = in_process("faces-missing", "--quick", "--out", str(out))
-    assert result.exit_code != 0
+    monkeypatch.setattr(reproducing, "reproduce", broken)
+    assert in_process("--out", str(out)).exit_code != 0
     if there:
         assert [path.name for path in out.iterdir()] == ["report.html"]
         assert (out / "report.html").read_text() == "old"
@@ -146,9 +153,12 @@ def test_out_without_permission(in_process, tmp_path):
     assert_one_line(in_process("--out", str(tmp_path / "r")), "ermission denied", "--out")
 
 
-def test_a_folder_in_the_way_of_a_file_is_seen_before_anything_is_moved(in_process, tmp_path):
+def test_a_folder_in_the_way_of_a_file_is_seen_before_anything_is_moved(
+    in_process, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(reproducing, "reproduce", write_two)
     (tmp_path / "results.json").mkdir()
-    result = in_process("faces-missing", "--quick", "--out", str(tmp_path))
+    result = in_process("--out", str(tmp_path))
     assert_one_line(result, "results.json", "--out")
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
 

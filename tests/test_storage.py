@@ -4,6 +4,7 @@ import json
 import os
 import pickle
 import struct
+import threading
 
 import numpy as np
 import pytest
@@ -108,6 +109,26 @@ def test_a_lock_is_for_one_and_ends(tmp_path):
     with locked(path):
         pass
     assert leftovers(tmp_path) == []
+
+
+def test_a_file_can_be_read_while_it_is_replaced(tmp_path):
+    model = OMFB(3, random_state=0).fit(low_rank(100, 8))
+    model.save(tmp_path / "m.omfb")
+    stop = threading.Event()
+
+    def rewrite():
+        while not stop.is_set():
+            model.partial_fit(low_rank(1, 8)).save(tmp_path / "m.omfb")
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        seen = [OMFB.load(tmp_path / "m.omfb").n_samples_seen_ for _ in range(200)]
+    finally:
+        stop.set()
+        writer.join()
+    assert seen == sorted(seen)
+    assert seen[-1] > seen[0]
 
 
 # -- files that are not what they should be ---------------------------------------------------

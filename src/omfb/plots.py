@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -216,10 +217,11 @@ def render(figure: Figure, kind: str) -> bytes:
 def inline_svg(figure: Figure, salt: str) -> str:
     """The figure as an element of a page, in the page's colours; `salt` keeps its ids apart."""
     file = io.StringIO()
-    with rc_context({**SETTINGS, "svg.hashsalt": salt}):
+    with rc_context({**SETTINGS, "svg.hashsalt": "omfb"}):
         figure.savefig(file, format="svg", transparent=True, metadata=_dateless("svg"))
     svg = file.getvalue()
-    return svg[svg.index("<svg") :].replace(INK, "currentColor")
+    svg = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{salt}-", svg[svg.index("<svg") :])
+    return svg.replace(INK, "currentColor")
 
 
 def _dateless(kind: str) -> dict[str, Any]:

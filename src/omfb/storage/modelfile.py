@@ -13,7 +13,7 @@ import json
 import os
 import struct
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,16 +54,20 @@ def write_model(path: str | os.PathLike[str], header: dict[str, Any], tensors: T
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     """The header and the tensors of a model file, as they were written."""
     from safetensors import SafetensorError
-    from safetensors.numpy import load_file
+    from safetensors.numpy import load
 
     path = Path(path)
-    header = _header(path)
-    digest = header.pop("digest", None)
-    try:
-        loaded = load_file(path)
-    except (SafetensorError, KeyError, TypeError, ValueError) as error:
-        raise ModelFileError(f"{path}: a damaged model file ({error}).") from error
-    tensors = {name: np.array(tensor, order="C") for name, tensor in loaded.items()}
+    # Opened once: between two openings another process may have put a new file in place.
+    with path.open("rb") as stream:
+        header = _header(path, _metadata(path, stream))
+        digest = header.pop("digest", None)
+        stream.seek(0)
+        try:
+            loaded = load(stream.read())
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{path}: a damaged model file ({error}).") from error
+    # What is loaded cannot be written to; learning does write.
+    tensors = {name: np.array(loaded.pop(name), order="C") for name in list(loaded)}
     if _digest(header, tensors) != digest:
         raise ModelFileError(
             f"{path}: a damaged model file (its contents do not match its digest). "
@@ -75,15 +79,14 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     return header, tensors
 
 
-def _metadata(path: Path) -> str:
+def _metadata(path: Path, stream: BinaryIO) -> str:
     """Our header, after a check of the file's outer form."""
-    size = path.stat().st_size
-    with path.open("rb") as stream:
-        prefix = stream.read(8)
-        length = struct.unpack("<Q", prefix)[0] if len(prefix) == 8 else 0
-        if not 2 <= length <= min(LARGEST_HEADER, size - 8):
-            raise ModelFileError(f"{path}: not an omfb model file, or cut short.")
-        outer = _parsed(path, stream.read(length))
+    size = os.fstat(stream.fileno()).st_size
+    prefix = stream.read(8)
+    length = struct.unpack("<Q", prefix)[0] if len(prefix) == 8 else 0
+    if not 2 <= length <= min(LARGEST_HEADER, size - 8):
+        raise ModelFileError(f"{path}: not an omfb model file, or cut short.")
+    outer = _parsed(path, stream.read(length))
     metadata = outer.pop("__metadata__", None)
     if not isinstance(metadata, dict) or not isinstance(metadata.get("omfb"), str):
         raise ModelFileError(f"{path}: not an omfb model file.")
@@ -120,8 +123,8 @@ def _begin(item: tuple[str, Any]) -> float:
         return -1.0
 
 
-def _header(path: Path) -> dict[str, Any]:
-    header = _parsed(path, _metadata(path))
+def _header(path: Path, text: str) -> dict[str, Any]:
+    header = _parsed(path, text)
     if header.get("format") != FORMAT:
         raise ModelFileError(f"{path}: not an omfb model file.")
     version = header.get("version")
