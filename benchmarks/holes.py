@@ -23,7 +23,7 @@ from timing import child, limited, options, race, reached, spread, write
 # Seconds: of a race, of all trials of settings, of a peer in all repeats; repeats; of a slow peer.
 BUDGETS = {
     "tiny": (0.05, 0.05, 0.05, 2, 60.0),
-    "quick": (0.4, 0.8, 0.6, 2, 15.0),
+    "quick": (0.4, 0.7, 0.5, 2, 6.0),
     "full": (10.0, 15.0, 20.0, 5, 240.0),
 }
 SLOW_AT_A_TIME = 2
@@ -177,7 +177,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         with limited(chosen.threads):
             print(json.dumps(compete(peer, problem, chosen.size, chosen.threads)))
         return
-    names = HOLES[:1] if chosen.size == "tiny" else HOLES
+    names = HOLES[:1] if chosen.size == "tiny" else HOLES[:3] if chosen.size == "quick" else HOLES
     found = [measure(name, chosen) for name in names]
     write(chosen.out, chosen, {"sets": found, "slow": BUDGETS[chosen.size][4]})
     shown = [panel(one) for one in found if "peers" in one]

@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from omfb.baselines import NMF
 from omfb.experiments import faces_missing, faces_online, tuning
@@ -158,21 +159,32 @@ def test_a_quick_run_or_other_data_decides_nothing(online):
 # -- experiment 2 -------------------------------------------------------------------------------
 
 
-def test_the_papers_numbers_come_back(images):
-    """OMF-B's within 0.35 dB; NMF's 1000 iterations too, and memory=1 is past them in 3 passes."""
-    missing = missing_block(images, np.random.default_rng([0, 0]))
-    holes = np.where(missing, np.float32(np.nan), images.rows)
-    paper = faces_missing.paper_model(images, 0)
-    passes = faces_missing.fill_by_passes(paper, holes * np.float32(255), range(30))
-    ratios = [snr(images.rows, filled / 255) for filled in passes]
-    # The last ones together: with no memory, a pass is 0.1 dB better or worse than the one before.
-    assert np.mean(ratios[-5:]) == pytest.approx(11.57, abs=0.35)
+def with_holes(images, repeat):
+    missing = missing_block(images, np.random.default_rng([0, repeat]))
+    return np.where(missing, np.float32(np.nan), images.rows)
+
+
+def test_the_papers_omfb_comes_back(images):
+    """Within 0.35 dB of the paper's number, in the mean over five masks as it is reported."""
+    ratios = []
+    for repeat in range(5):
+        holes = with_holes(images, repeat) * np.float32(255)
+        paper = faces_missing.paper_model(images, repeat)
+        *_, filled = faces_missing.fill_by_passes(paper, holes, range(30))
+        ratios.append(snr(images.rows, filled / 255))
+    assert np.mean(ratios) == pytest.approx(11.57, abs=0.35)
+
+
+def test_memory_is_past_all_of_nmf_in_three_passes(images):
+    """And NMF's 1000 iterations are within 0.35 dB of the paper's."""
+    holes = with_holes(images, 0)
     *_, filled = faces_missing.fill_by_passes(
         faces_missing.our_model(images, 0), holes, range(faces_missing.FEW_PASSES)
     )
     ours = snr(images.rows, filled)
     nmf = NMF(30, warm_start=True, random_state=0)
-    *_, filled = faces_missing.fill_by_iterations(nmf, holes, (1000,))
+    with threadpool_limits(1):  # other tests run beside this one
+        *_, filled = faces_missing.fill_by_iterations(nmf, holes, (1000,))
     assert snr(images.rows, filled) == pytest.approx(12.13, abs=0.35)
     assert ours > snr(images.rows, filled)
 

@@ -133,8 +133,15 @@ def test_unknown_experiment(in_process, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_negative_seed(in_process, tmp_path):
-    assert_one_line(in_process("--seed", "-1", "--out", str(tmp_path / "r")), "--seed", "0 or more")
+@pytest.mark.parametrize("seed", ["-1", str(2**32)])
+def test_seed_that_is_none(in_process, tmp_path, seed):
+    assert_one_line(in_process("--seed", seed, "--out", str(tmp_path / "r")), "--seed", "from 0")
+
+
+def test_largest_seed(in_process, tmp_path):
+    seed = str(2**32 - 1)
+    result = in_process("faces-missing", "--quick", "--seed", seed, "--out", str(tmp_path / "r"))
+    assert result.exit_code == 0, result.output
 
 
 @pytest.mark.parametrize("below", ["", "results"])

@@ -1,6 +1,9 @@
 """Streams: every source brings the same rows, and goes on from any position."""
 
+import itertools
+import os
 import sys
+import threading
 
 import dask.array as da
 import numpy as np
@@ -14,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omfb import OMFB
-from omfb.streams import DataError, base, lines, open_stream, rows_per_block
+from omfb.streams import DataError, base, lines, open_stream, read_ahead, rows_per_block
 from omfb.streams.delimited import detect, split
 from omfb.streams.lines import LineReader, open_pipe
 
@@ -289,9 +292,32 @@ def test_infinity_in_a_parquet_file_is_found(tmp_path, X):
         OMFB(2).fit(tmp_path / "x.parquet")
 
 
-def test_a_pipe_is_read_line_by_line_without_reading_ahead():
-    import os
+def test_reading_ahead_gives_the_same_items_and_errors_and_ends_with_its_consumer():
+    def items():
+        yield from range(5)
+        raise KeyError("at the end")
 
+    ahead = read_ahead(items())
+    assert [next(ahead) for _ in range(5)] == list(range(5))
+    with pytest.raises(KeyError, match="at the end"):
+        next(ahead)
+    before = threading.active_count()
+    endless = read_ahead(itertools.count())
+    assert next(endless) == 0
+    endless.close()
+    assert threading.active_count() == before
+
+
+def test_a_file_that_shrinks_is_an_error_and_not_garbage(tmp_path, X):
+    np.save(tmp_path / "x.npy", X)
+    source = open_stream(tmp_path / "x.npy")
+    os.truncate(tmp_path / "x.npy", 5000)
+    for shuffle in (False, True):
+        with pytest.raises(DataError, match="become shorter"):
+            _pass(source, 100, shuffle)
+
+
+def test_a_pipe_is_read_line_by_line_without_reading_ahead():
     end, begin = os.pipe()
     with os.fdopen(end, "rb") as stream, os.fdopen(begin, "wb", buffering=0) as writer:
         reader = LineReader(stream)

@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 from ._callbacks import Passes
 from .start import window_length
 from .state import Info
-from .streams import DataError, Position, Source, rows_per_block
+from .streams import DataError, Position, Source, read_ahead, rows_per_block
 from .updates import step
 
 
@@ -81,6 +81,8 @@ def _pass(
     length = rows_per_block(source.n_features, source.dtype, model.batch_size)
     shuffle = model.shuffle if source.rereadable else False
     blocks = source.blocks(length, shuffle, rng, place.position)
+    if source.read_ahead:
+        blocks = read_ahead(blocks)
     if place.position is None:
         if place.number == 1:
             blocks = _started(model, source, blocks, seed)

@@ -58,7 +58,7 @@ def fit(
 
     Files larger than memory are read block by block. Shuffled passes over a .npy file are true
     permutations; of other files, groups of rows come in random order and are shuffled in a buffer
-    of 64 MB. A pipe is read once, in the order it comes.
+    of 32 MB. A pipe is read once, in the order it comes.
 
     With --checkpoint the fit can be killed at any moment: the same command with --resume goes on,
     and ends with the very same model.

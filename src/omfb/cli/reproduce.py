@@ -35,8 +35,8 @@ def reproduce(
     """Run the paper's two experiments and write a report on them."""
     if experiment not in (*NAMES, ALL):
         raise UsageError(f"no experiment {experiment!r}: choose {', '.join(NAMES)} or {ALL}")
-    if seed < 0:
-        raise UsageError(f"--seed {seed} is negative: give 0 or more")
+    if not 0 <= seed < 2**32:
+        raise UsageError(f"--seed {seed} is no seed: give a number from 0 to {2**32 - 1}")
     names = list(NAMES) if experiment == ALL else [experiment]
     try:
         from ..experiments.reproducing import reproduce as run

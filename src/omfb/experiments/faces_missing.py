@@ -18,7 +18,7 @@ Rows = NDArray[Any]
 
 NAME = "faces-missing"
 # After how many iterations of NMF to look, besides the last.
-LOOKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 700)
+LOOKS = (1, 2, 3, 5, 10, 20, 30, 50, *range(100, 1000, 100))
 # Faces in the picture, and after how many passes ours is judged against all of NMF's.
 SHOWN = 8
 FEW_PASSES = 3
@@ -99,7 +99,7 @@ def _one_mask(
     outcome.add(ZERO, SNR, 0, snr(rows, np.nan_to_num(holes)), repeat)
     outcome.add(MEAN_FACE, SNR, 0, snr(rows, np.where(missing, mean, rows)), repeat)
     part = f"mask {repeat + 1} of {plan.masks}: "
-    model_seed = 1000 * seed + repeat
+    model_seed = (1000 * seed + repeat) % 2**32
 
     every = range(1, plan.passes + 1)
     looks = [*(look for look in LOOKS if look < plan.iterations), plan.iterations]
@@ -127,8 +127,8 @@ def _settings(images: Images, plan: Plan, seed: int) -> dict[str, Any]:
     return {
         **asdict(plan),
         "missing": "one block of a quarter of the pixel columns in each image, anywhere",
-        PAPER: {"unit of a pixel": f"1/{GREY_LEVELS}", **paper_model(images, seed).get_params()},
-        MULTIPLICATIVE: NMF(images.n_components, warm_start=True, random_state=seed).get_params(),
+        PAPER: {"white": GREY_LEVELS, **paper_model(images, seed).get_params()},
+        MULTIPLICATIVE: NMF(images.n_components, max_iter=plan.iterations).get_params(),
         MEMORY: our_model(images, seed).get_params(),
     }
 

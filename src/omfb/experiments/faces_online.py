@@ -181,7 +181,7 @@ def _settings(images: Images, passes: int, seed: int) -> dict[str, Any]:
     settings: dict[str, Any] = {"passes": passes, "mini-batch": BATCH_SIZE, "threads": 1}
     for name, method in METHODS.items():
         parameters = method.make(images.n_components, seed).get_params()
-        settings[name] = {"unit of a pixel": f"1/{method.unit:g}", **parameters}
+        settings[name] = {"white": method.unit, **parameters}
     return settings
 
 

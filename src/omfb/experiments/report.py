@@ -86,7 +86,7 @@ def _highlights(outcome: Outcome) -> list[tuple[str, str]]:
     paper = outcome.values(faces_missing.PAPER, faces_missing.SNR)
     iterations = outcome.settings["iterations"]
     return [
-        (f"{sum(few) / len(few):.2f} dB", "in the holes after 3 passes, with memory=1"),
+        (f"{sum(few) / len(few):.2f} dB", "SNR of faces filled after 3 passes, with memory=1"),
         (f"{sum(nmf) / len(nmf):.2f} dB", f"by {iterations} iterations of NMF (paper: 12.13)"),
         (f"{sum(paper) / len(paper):.2f} dB", "by OMF-B as in the paper (paper: 11.57)"),
     ]

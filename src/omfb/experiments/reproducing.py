@@ -47,16 +47,7 @@ def reproduce(
     outcomes : list of Outcome
     """
     outcomes = [EXPERIMENTS[name](images, quick=quick, seed=seed, track=track) for name in names]
-    about = {
-        "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        "data": images.name,
-        "warning": images.warning,
-        "images": len(images.rows),
-        "shape": list(images.shape),
-        "quick": quick,
-        "seed": seed,
-        "environment": environment(),
-    }
+    about = {**_about(images), "quick": quick, "seed": seed, "environment": environment()}
     figures = figures_of(outcomes, images)
     for name, figure in figures.items():
         for kind in ("svg", "png"):
@@ -64,6 +55,16 @@ def reproduce(
     write_numbers(folder, about, outcomes)
     (folder / "report.html").write_text(page(outcomes, images, about, figures), encoding="utf-8")
     return outcomes
+
+
+def _about(images: Images) -> dict[str, Any]:
+    return {
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+        "data": images.name,
+        "warning": images.warning,
+        "images": len(images.rows),
+        "shape": list(images.shape),
+    }
 
 
 def figures_of(outcomes: list[Outcome], images: Images) -> dict[str, Any]:

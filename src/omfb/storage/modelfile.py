@@ -38,10 +38,10 @@ def write_model(path: str | os.PathLike[str], header: dict[str, Any], tensors: T
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
-    header = {"format": FORMAT, "version": VERSION, **header}
+    text = _text({"format": FORMAT, "version": VERSION, **header})
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     # One key only: safetensors writes several in any order.
-    metadata = {"omfb": _text({**header, "digest": _digest(header, tensors)})}
+    metadata = {"omfb": f"{_digest(text, tensors)} {text}"}
     with replaced(path) as new:
         mode = new.stat().st_mode
         try:
@@ -59,8 +59,8 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     path = Path(path)
     # Opened once: between two openings another process may have put a new file in place.
     with path.open("rb") as stream:
-        header = _header(path, _metadata(path, stream))
-        digest = header.pop("digest", None)
+        digest, _, text = _metadata(path, stream).partition(" ")
+        header = _header(path, text)
         stream.seek(0)
         try:
             loaded = load(stream.read())
@@ -68,7 +68,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
             raise ModelFileError(f"{path}: a damaged model file ({error}).") from error
     # What is loaded cannot be written to; learning does write.
     tensors = {name: np.array(loaded.pop(name), order="C") for name in list(loaded)}
-    if _digest(header, tensors) != digest:
+    if _digest(text, tensors) != digest:
         raise ModelFileError(
             f"{path}: a damaged model file (its contents do not match its digest). "
             f"Take an older copy, or fit again."
@@ -156,8 +156,9 @@ def _text(header: dict[str, Any]) -> str:
     return json.dumps(header, allow_nan=False, sort_keys=True)
 
 
-def _digest(header: dict[str, Any], tensors: Tensors) -> str:
-    digest = hashlib.blake2b(_text(header).encode(), digest_size=16)
+def _digest(text: str, tensors: Tensors) -> str:
+    """Over the text, not what it means: a damaged number may still mean the same one."""
+    digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16)
     for name in sorted(tensors):
         tensor = tensors[name]
         digest.update(f"\n{name} {tensor.dtype.str} {tensor.shape}\n".encode())

@@ -3,7 +3,16 @@
 `open_stream` makes a `Source` of whatever it is given; `Source.blocks` is one pass over it.
 """
 
+from .ahead import read_ahead
 from .base import DataError, Position, Source, rows_per_block
 from .opening import is_stream, open_stream
 
-__all__ = ["DataError", "Position", "Source", "is_stream", "open_stream", "rows_per_block"]
+__all__ = [
+    "DataError",
+    "Position",
+    "Source",
+    "is_stream",
+    "open_stream",
+    "read_ahead",
+    "rows_per_block",
+]

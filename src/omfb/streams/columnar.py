@@ -1,18 +1,19 @@
 """Streams of Parquet and Arrow files, by record batch, through pyarrow."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import DataError, GroupedSource
+from .base import DataError, GroupedSource, rows_of
 from .choosing import Columns, choose
 
 PARQUET_ENDINGS = (".parquet", ".pq")
 ARROW_ENDINGS = (".arrow", ".feather", ".ipc")
-BATCH_BYTES = 1 << 24
+BATCH_BYTES = 1 << 23
 
 
 class ColumnarSource(GroupedSource):
@@ -22,6 +23,8 @@ class ColumnarSource(GroupedSource):
     are chosen otherwise.
     """
 
+    read_ahead = True
+
     def __init__(
         self, path: Path, columns: str | None = None, wanted: list[str] | None = None
     ) -> None:
@@ -29,8 +32,9 @@ class ColumnarSource(GroupedSource):
         self._file = open_columnar(path)
         schema = self._file.schema
         self.chosen = _choose(self.name, schema, columns, wanted)
-        self.n_columns = len(schema.names)
-        self._fields = [schema.names[i] for i in self.chosen]
+        self.n_columns = len(schema)
+        names = schema.names
+        self._fields = [names[i] for i in self.chosen]
         self.feature_names = list(self._fields)
         self.n_features = len(self.chosen)
         self.n_rows = self._file.n_rows
@@ -74,7 +78,7 @@ class ParquetFile:
     def __init__(self, path: Path) -> None:
         from pyarrow import parquet
 
-        self._file = parquet.ParquetFile(path, memory_map=True)
+        self._file = parquet.ParquetFile(path, pre_buffer=False)
         self.schema = self._file.schema_arrow
         self.n_rows = self._file.metadata.num_rows
         self.n_groups = self._file.num_row_groups
@@ -94,8 +98,9 @@ class ArrowFile:
     def __init__(self, path: Path) -> None:
         import pyarrow
 
-        self._map = pyarrow.memory_map(str(path))
-        self._file = pyarrow.ipc.open_file(self._map)
+        # Not mapped: the pages of a map would count as memory of the process, all of them.
+        self._stream = pyarrow.OSFile(str(path))
+        self._file = pyarrow.ipc.open_file(self._stream)
         self.schema = self._file.schema
         self.n_rows = None
         self.n_groups = self._file.num_record_batches
@@ -109,7 +114,7 @@ class ArrowFile:
 
     def close(self) -> None:
         """Close the file."""
-        self._map.close()
+        self._stream.close()
 
 
 def open_columnar(path: Path) -> Any:
@@ -132,22 +137,21 @@ def open_columnar(path: Path) -> Any:
 
 def matrix(batch: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
     """A record batch as rows of floats, NaN where null."""
-    rows = np.empty((batch.num_rows, batch.num_columns), dtype)
-    columns = [_floats(column, dtype) for column in batch.columns]
-    # Some rows of all columns at a time, so that what is written stays in the cache.
-    at_once = max(1, (1 << 18) // max(batch.num_columns * dtype.itemsize, 1))
-    for start in range(0, batch.num_rows, at_once):
-        end = start + at_once
-        np.stack([column[start:end] for column in columns], axis=1, out=rows[start:end])
-    return rows
+    kinds = set(batch.schema.types)
+    if len(kinds) == 1 and kinds.pop().to_pandas_dtype() == dtype.type:
+        with suppress(AttributeError, TypeError):  # pyarrow before 17
+            rows: NDArray[Any] = batch.to_tensor(null_to_nan=True, row_major=True).to_numpy()
+            return rows
+    return rows_of([_floats(column) for column in batch.columns], dtype)
 
 
-def _floats(column: Any, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _floats(column: Any) -> NDArray[Any]:
     import pyarrow
 
     if not pyarrow.types.is_floating(column.type):
         column = column.cast(pyarrow.float64(), safe=False)
-    return column.to_numpy(zero_copy_only=False).astype(dtype, copy=False)
+    floats: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return floats
 
 
 def is_number(kind: Any) -> bool:
@@ -158,7 +162,8 @@ def is_number(kind: Any) -> bool:
 
 
 def _choose(name: str, schema: Any, columns: str | None, wanted: list[str] | None) -> list[int]:
-    table = Columns(name, len(schema.names), list(schema.names))
+    names = schema.names
+    table = Columns(name, len(names), names)
     if columns is not None or wanted is not None:
         chosen = choose(table, columns, wanted)
     else:
@@ -169,12 +174,12 @@ def _choose(name: str, schema: Any, columns: str | None, wanted: list[str] | Non
         ]
     if not chosen:
         raise DataError(f"{name}: no column of numbers to learn from.")
-    if len(set(schema.names)) < len(schema.names):
+    if len(set(names)) < len(names):
         raise DataError(f"{name}: two columns have the same name. Rename one.")
     for i in chosen:
         if not is_number(schema.field(i).type):
             raise DataError(
-                f"{name}: column {schema.names[i]!r} is of type {schema.field(i).type}, not of "
+                f"{name}: column {names[i]!r} is of type {schema.field(i).type}, not of "
                 f"numbers. Leave it out (--columns)."
             )
     return chosen

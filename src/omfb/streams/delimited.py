@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import DataError
+from .base import DataError, rows_of
 from .choosing import Columns, choose
 
 MISSING = frozenset([b"", b"NA", b"N/A", b"NaN", b"nan", b"NAN", b"null", b"NULL"])
@@ -281,12 +281,7 @@ def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
         )
     except pyarrow.ArrowInvalid:
         return None
-    rows = np.empty((table.num_rows, len(wanted)))
-    at = 0
-    for batch in table.to_batches():  # about 1 MB of text: what both caches can hold
-        columns = [column.to_numpy(zero_copy_only=False) for column in batch.columns]
-        np.stack(columns, axis=1, out=rows[at : at + batch.num_rows])
-        at += batch.num_rows
+    rows = rows_of([column.to_numpy() for column in table.columns], np.dtype(np.float64))
     return None if np.isinf(rows).any() else rows
 
 

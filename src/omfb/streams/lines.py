@@ -74,6 +74,8 @@ def line_kind(path: str | os.PathLike[str]) -> str:
 class LineFile(GroupedSource):
     """A file of lines. A group is the lines that begin within one stretch of bytes."""
 
+    read_ahead = True
+
     def __init__(self, path: Path, lines: Lines) -> None:
         self.name = str(path)
         self._path = path
