@@ -42,7 +42,7 @@ class Plan:
     iterations: int = 1000
 
 
-QUICK = Plan(masks=2, passes=5, iterations=100)
+QUICK = Plan(masks=2, passes=4, iterations=60)
 
 
 def run(

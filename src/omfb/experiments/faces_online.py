@@ -23,7 +23,7 @@ from .tuning import SGMF_BEST_START, SGMF_PAPER_START
 NAME = "faces-online"
 BATCH_SIZE = 10
 PASSES = 30
-QUICK_PASSES = 4
+QUICK_PASSES = 3
 # Rows between two looks at the error in the first pass, which is the one that matters online.
 PART = 40
 
