@@ -161,16 +161,17 @@ IN_TIME = tuple(
     for r in (2, 3, 1)
     for lam in (100.0, 10.0)
 )
+POSITIVE = "non-negative factors suit sums of positive parts, such as pixels and concentrations"
 SHIFTED = "series with negative values are shifted by their least one"
 
 TIMELESS: tuple[Peer, ...] = (
     Peer("masked NMF of omfb", "omfb.baselines", our_nmf,
          settings=f"multiplicative updates; {SHIFTED}",
-         strength="non-negative factors suit pixels"),
+         strength=POSITIVE),
     Peer("NonnegMFPy", "NonnegMFPy", nonneg_mfpy, settings=f"its defaults; {SHIFTED}",
-         strength="non-negative factors suit pixels"),
+         strength=POSITIVE),
     Peer("cmfrec", "cmfrec", cmfrec,
-         variants=tuple({"lambda_": a, "r": r} for r in (1, 2, 3) for a in (10.0, 1.0, 30.0)),
+         variants=tuple({"lambda_": a, "r": r} for r in (1, 2, 3) for a in (1.0, 10.0, 30.0)),
          settings="`CMF`, ALS with biases, 10 rounds (all its defaults); `lambda_` 1, 10, 30 and "
          "r, 2r or 3r components chosen",
          strength="alternating least squares on the whole matrix, with a bias for each row and "

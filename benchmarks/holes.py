@@ -39,34 +39,34 @@ def judge_of(problem: Holes) -> Callable[[Any], tuple[float, float]]:
     return judge
 
 
-def choose(peer: Peer, problem: Holes, threads: int, budget: float) -> dict[str, Any]:
-    """The settings with the least error on entries hidden for this purpose.
+def choose(peer: Peer, problem: Holes, threads: int, budget: float) -> tuple[dict[str, Any], int]:
+    """The settings with the least error on entries hidden for this; how many were tried.
 
-    Each gets its share of the budget, and one snapshot at least; when the budget is spent, the
-    rest is not tried.
+    Each gets its share of the budget, and one snapshot at least; when four times the budget is
+    spent, the rest is not tried.
     """
     if len(peer.variants) == 1:
-        return peer.variants[0]
+        return peer.variants[0], 1
     trial = problem.again(seed=2)
     limit = budget / len(peer.variants)
     errors, started = [], time.perf_counter()
     for settings in peer.variants:
         curve = race(peer.train(trial, threads, **settings), judge_of(trial), limit)
         errors.append(min((e for _, e in curve if math.isfinite(e)), default=math.inf))
-        if time.perf_counter() - started > 1.5 * budget:
+        if time.perf_counter() - started > 4 * budget:
             break
-    return peer.variants[int(np.argmin(errors))]
+    return peer.variants[int(np.argmin(errors))], len(errors)
 
 
 def compete(peer: Peer, problem: Holes, size: str, threads: int) -> dict[str, Any]:
     """One race of one peer, its settings chosen before."""
     limit, trial = BUDGETS[size][:2]
     try:
-        settings = choose(peer, problem, threads, trial)
+        settings, tried = choose(peer, problem, threads, trial)
         curve = race(peer.train(problem, threads, **settings), judge_of(problem), limit)
     except Exception as error:  # a peer may fail in any way: say how
         return {"reason": f"{type(error).__name__}: {error}"[:200]}
-    return {"chosen": settings, "curves": [curve]}
+    return {"chosen": settings, "tried": tried, "curves": [curve]}
 
 
 def contest(peers: list[Peer], problem: Holes, size: str, threads: int) -> dict[str, dict]:
@@ -107,6 +107,7 @@ def result(peer: Peer, found: dict[str, Any], ours: list[list[float]]) -> dict[s
     return {
         **peer.about(),
         "chosen": found["chosen"],
+        "tried": [found["tried"], len(peer.variants)],
         "rmse": least,
         "seconds": spread([reached(curve, target) for curve in curves]),
         "ours": spread([reached(curve, target) for curve in ours]),

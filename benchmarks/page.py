@@ -56,6 +56,11 @@ def settings_of(chosen: Result) -> str:
     return ", ".join(f"{name}={value}" for name, value in chosen.items()) or "defaults"
 
 
+def untried(tried: int, known: int) -> str:
+    """A peer so slow that not all its settings could be tried is at a disadvantage: say so."""
+    return "" if tried == known else f" ({tried} of {known} settings tried: too slow)"
+
+
 # -- the sections -----------------------------------------------------------------------------
 
 
@@ -184,7 +189,7 @@ def holes_table(found: Result) -> Iterator[str]:
             f"**{seconds}**" if quick and not own else seconds,
             "" if own else duration(peer["ours"])
             + (versus(peer["seconds"]["median"], peer["ours"]["median"]) if peer["learns"] else ""),
-            settings_of(peer["chosen"]),
+            settings_of(peer["chosen"]) + untried(*peer["tried"]),
         ])  # fmt: skip
         if better:
             ahead.append((peer, "in RMSE"))
