@@ -62,6 +62,11 @@ def _finish(panel: Panel, axis) -> None:
         axis.set_xscale("log")
     if panel.log_y:
         axis.set_yscale("log")
+    low, high = axis.get_ylim()
+    if panel.log_y and high < 10 * low:  # a flat line should look flat
+        middle = (low * high) ** 0.5
+        axis.set_ylim(middle / 10**0.5, middle * 10**0.5)
+    axis.xaxis.set_minor_formatter("")
     for name, level in panel.levels.items():
         axis.axhline(level, color="0.5", linestyle=":", linewidth=1)
         axis.annotate(name, (1, level), xycoords=("axes fraction", "data"), fontsize=7,

@@ -101,16 +101,17 @@ def result(peer: Peer, found: dict[str, Any], ours: list[list[float]]) -> dict[s
     if "reason" in found:
         return {**peer.about(), "reason": found["reason"]}
     curves = found["curves"]
-    least = float(np.median([min(error for _, error in curve) for curve in curves]))
+    bests = [min(error for _, error in curve) for curve in curves]
+    least = float(np.median(bests))
     # "As good" is within one in a thousand: the last digits take for ever and tell nothing.
-    target = 1.001 * max(least, min(error for _, error in curves[0]))
+    taken = [reached(curve, 1.001 * best) for curve, best in zip(curves, bests, strict=True)]
     return {
         **peer.about(),
         "chosen": found["chosen"],
         "tried": [found["tried"], len(peer.variants)],
         "rmse": least,
-        "seconds": spread([reached(curve, target) for curve in curves]),
-        "ours": spread([reached(curve, target) for curve in ours]),
+        "seconds": spread(taken),
+        "ours": spread([reached(curve, 1.001 * least) for curve in ours]),
         "curve": [point for point in curves[0] if math.isfinite(point[1])],
     }
 
