@@ -11,7 +11,7 @@ from ._kernels.gappy import learn_gappy
 from ._kernels.gappy_batch import learn_gappy_batch
 from ._kernels.sequence import block_length, learn_block
 from ._kernels.shared import Rows, Step, gram
-from .pieces import Complete, Piece, dense_rows, pieces
+from .pieces import Complete, Piece, complete_rows, pieces
 from .start import first_dictionary
 from .state import Info, Rule, State
 
@@ -125,7 +125,7 @@ def _learn(state: State, piece: Piece, reuse: bool, free: list[NDArray[Any]]) ->
         learned = learn_block(state, piece.Y, piece.N, reuse, free)
         if len(learned[1]) > 0:  # none if the small system is singular
             return learned
-    return learn_gappy(state, dense_rows(piece.Y), reuse)
+    return learn_gappy(state, complete_rows(piece.Y), reuse)
 
 
 def _learn_first(state: State, row: Piece, reuse: bool, free: list[NDArray[Any]]) -> Step:

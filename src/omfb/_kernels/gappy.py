@@ -113,6 +113,9 @@ def complement(features, m):
 def observed_gram(C, G, features, out):
     """out = G_Ω, from the cheaper side where that is accurate."""
     m, r = C.shape
+    if features.shape[0] == m:
+        out[:] = G
+        return
     if 2 * features.shape[0] > m:
         gram_of_rows(C, complement(features, m), out)
         accurate = True

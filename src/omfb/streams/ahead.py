@@ -7,15 +7,17 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 _END = object()
+# As many blocks as a shuffle buffer gives at once: while they are in use, the next is filled.
+AHEAD = 8
 
 
 def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the same items, each made in a thread while the one before is in use.
+    """Yield the same items, made in a thread while those before are in use.
 
     An error of the iterator comes where it would have come. If the consumer stops early, the
     thread ends after the item it is at.
     """
-    made: queue.Queue[tuple[object, BaseException | None]] = queue.Queue(1)
+    made: queue.Queue[tuple[object, BaseException | None]] = queue.Queue(AHEAD)
     unwanted = threading.Event()
 
     def hand_over(item: object, error: BaseException | None = None) -> None:
