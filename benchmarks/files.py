@@ -26,7 +26,7 @@ TEXT_SHARE = 1 / 16
 
 # What a child process runs: `seconds`, then its peak memory in MB.
 CHILD = """
-import json, resource, sys, time
+import json, sys, time
 import numpy as np
 from threadpoolctl import threadpool_limits
 from omfb import OMFB
@@ -54,7 +54,9 @@ with threadpool_limits(threads):
     else:
         OMFB(r, random_state=0).fit(data)
     seconds = time.perf_counter() - start
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+# Not ru_maxrss: that begins with what the parent process had.
+status = dict(line.split(":", 1) for line in open("/proc/self/status"))
+peak = int(status["VmHWM"].split()[0]) / 1024
 print(json.dumps([seconds, peak]))
 """
 
@@ -104,7 +106,6 @@ def files(folder: Path, n_rows: int, threads: int, repeats: int) -> list[Row]:
     write_files(folder, n_rows)
     size = (folder / "x.npy").stat().st_size / 1e9
     where = f"{size:.2g} GB, m={N_FEATURES}, r={N_COMPONENTS}"
-    (folder / "x.npy").read_bytes()
     memory, _ = measure("memory", folder / "x.npy", threads, repeats)
     npy, peak = measure("file", folder / "x.npy", threads, repeats)
     parquet, parquet_peak = measure("file", folder / "x.parquet", threads, repeats)

@@ -90,13 +90,22 @@ def with_holes(m: int, r: int, repeats: int) -> list[Row]:
     ]  # fmt: skip
 
 
+def rows_with(observed: int, features: int, n: int = 500) -> scipy.sparse.csr_array:
+    """Rows with one entry in each of `observed` equal runs of the features."""
+    rng = np.random.default_rng(0)
+    run = features // observed
+    columns = run * np.arange(observed) + rng.integers(run, size=(n, observed))
+    starts = observed * np.arange(n + 1)
+    return scipy.sparse.csr_array(
+        (rng.random(columns.size), columns.ravel(), starts), shape=(n, features)
+    )
+
+
 def sparse(m: int, r: int, repeats: int) -> list[Row]:
     """Twice the entries should cost about twice; ten times the features, nothing."""
 
     def learner(features: int, observed: int):
-        X = scipy.sparse.random(
-            500, features, density=observed / features, format="csr", random_state=0
-        )
+        X = rows_with(observed, features)
         state = omfb.init(X, r, Rule(ridge=0.1), seed=0)
         # The state is used up and replaced, as a stream does: no copy of the dictionary.
         holder = [omfb.step(state, X)[0]]

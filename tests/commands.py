@@ -125,8 +125,8 @@ class Server:
         self._process.communicate()
 
 
-def command(*words: object, small_blocks: bool = False) -> list[str]:
-    code = (SMALL_BLOCKS if small_blocks else "") + COMMAND
+def command(*words: object, small_blocks: bool = False, prelude: str = "") -> list[str]:
+    code = prelude + (SMALL_BLOCKS if small_blocks else "") + COMMAND
     return [sys.executable, "-c", code, *map(str, words)]
 
 
@@ -138,10 +138,10 @@ def run(*words: object, small_blocks: bool = False, **options) -> subprocess.Com
     )
 
 
-def start(*words: object, **options) -> subprocess.Popen:
+def start(*words: object, prelude: str = "", **options) -> subprocess.Popen:
     """Start the command in a fresh interpreter with its error output captured."""
     options.setdefault("stderr", subprocess.PIPE)
-    return subprocess.Popen(command(*words), **options)
+    return subprocess.Popen(command(*words, prelude=prelude), **options)
 
 
 def succeeded(done: subprocess.CompletedProcess) -> subprocess.CompletedProcess:
