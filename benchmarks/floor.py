@@ -220,7 +220,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write the table as JSON")
     options = parser.parse_args()
     options.quick |= options.tiny
-    repeats = 1 if options.tiny else 3 if options.quick else 9
+    repeats = 1 if options.tiny else 3 if options.quick else 21
     m, r = QUICK_SHAPES[0] if options.quick else SHAPES[0]
     rows: list[Row] = []
     with threadpool_limits(options.threads):
@@ -228,8 +228,8 @@ def main() -> None:
             for dtype in (np.float64, np.float32):
                 rows += against_floor(*shape, dtype, repeats)
         rows += with_holes(m, r, repeats)
-        rows += sparse(10_000 if options.quick else 100_000, r, repeats)
         rows += single_row(m, r, repeats)
+        rows += sparse(10_000 if options.quick else 100_000, r, repeats)
     if not options.tiny:  # a minute of starting processes
         rows += starting()
     rows += memory(0.002 if options.tiny else 0.05 if options.quick else 2.0)

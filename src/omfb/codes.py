@@ -18,6 +18,7 @@ from .updates import in_units
 ROWS = 256
 
 
+@np.errstate(over="ignore", invalid="ignore")  # found, and refused, on the way
 def encode(state: State, X: Any) -> tuple[Matrix, Info]:
     """Codes (n_samples, n_components) of the rows of X, and their residual and total energy.
 

@@ -129,14 +129,15 @@ class _Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstima
         """
         with self._all_or_nothing():
             fitted = self.__sklearn_is_fitted__()
-            if not fitted or self._rule() != self._state.rule:
+            rule = self._rule()
+            if not fitted or rule != self._state.rule:
                 check_parameters(self)
             X = self._validated(X, reset=not fitted)
             if not fitted:
                 self._seed = check_random_state(self.random_state).randint(2**31)
                 self._head = X[:0]
             if self._head is None:
-                self._learn(replace(self._state, rule=self._rule()), X, self._totals)
+                self._learn(self._under(rule), X, self._totals)
             else:
                 self._learn_head(X)
         return self
@@ -241,8 +242,12 @@ class _Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstima
     def _keep(self, state: State, totals: Info = NOTHING) -> None:
         self._state, self._totals, self._head = state, totals, None
 
+    def _under(self, rule: Rule) -> State:
+        """The state, to go on under a rule that may have changed by `set_params`."""
+        return self._state if rule == self._state.rule else replace(self._state, rule=rule)
+
     def _encode(self, X: Any) -> tuple[NDArray[np.float64], Info]:
-        return encode(replace(self._state, rule=self._rule()), X)
+        return encode(self._under(self._rule()), X)
 
     def _decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         C = self._state.C
@@ -264,17 +269,10 @@ class _Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstima
 
         Infinity is found by the products that a step needs anyway.
         """
+        if not reset and self._is_as_needed(X):
+            return X
         if not reset:
             check_is_fitted(self)
-            if (  # what streams bring most, one row at a time: nothing to convert or to complain of
-                type(X) is np.ndarray
-                and X.dtype == self._state.C.dtype
-                and X.ndim == 2
-                and X.shape[0] > 0
-                and X.shape[1] == self.n_features_in_
-                and not hasattr(self, "feature_names_in_")
-            ):
-                return X
         try:
             return validate_data(
                 self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
@@ -287,6 +285,18 @@ class _Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstima
                 f"X contains something that is no number ({error}). Drop or encode such columns; "
                 f"NaN is missing."
             ) from error
+
+    def _is_as_needed(self, X: Any) -> bool:
+        """Whether X is what streams bring most: nothing to convert or to complain of."""
+        return (
+            type(X) is np.ndarray
+            and self.__sklearn_is_fitted__()
+            and X.dtype == self._state.C.dtype
+            and X.ndim == 2
+            and X.shape[0] > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+        )
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:

@@ -1,5 +1,6 @@
 """Cut a block of rows into pieces that one kernel can take: complete rows, or rows with holes."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -49,9 +50,10 @@ def pieces(X: Any, length: int, *, whole: bool = False) -> Iterator[Piece]:
         Y = np.ascontiguousarray(X[start : start + length])
         # The sum of squares of a row is finite only if all its entries are: the products that the
         # kernel needs anyway tell whether there are holes. If the first row has some, do not try.
-        if not np.isnan(Y[0]).any():
-            N = _products(Y)
-            if np.isfinite(np.diagonal(N)).all():
+        first = Y[0] @ Y[0]
+        if math.isfinite(first):
+            N = Y @ Y.T if len(Y) > 1 else first.reshape(1, 1)
+            if len(Y) == 1 or math.isfinite(N.trace()):
                 yield Complete(Y, N)
                 continue
         check_finite(Y, first_row=start)
@@ -68,7 +70,8 @@ def dense_rows(Y: NDArray[Any]) -> Rows:
 def complete_rows(Y: NDArray[Any]) -> Rows:
     """All entries of a dense block that has no holes."""
     n, m = Y.shape
-    features = np.tile(np.arange(m, dtype=np.int32), n)
+    features = np.arange(m, dtype=np.int32)
+    features = np.tile(features, n) if n > 1 else features
     values = Y.ravel() if Y.flags.writeable else Y.flatten()  # as in `dense_rows`
     return Rows(np.arange(0, n * m + 1, m, dtype=np.int64), features, values)
 
@@ -130,11 +133,6 @@ def check_finite(Y: NDArray[Any], first_row: int = 0, squares: bool = True) -> N
             f"X contains values up to {largest:.3g}, too large for {Y.dtype} beside what the model "
             f"was started with. Rescale X, or fit a new model to data of this size."
         )
-
-
-def _products(Y: NDArray[Any]) -> NDArray[Any]:
-    with np.errstate(invalid="ignore", over="ignore"):
-        return Y @ Y.T
 
 
 def _split(Y: NDArray[Any]) -> Iterator[Piece]:

@@ -89,14 +89,15 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     residual = energy = 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # found, and refused, by the kernels
         for piece in pieces(X, length, whole=whole):
-            end = at + len(piece)
-            while at < end:
-                left = piece.part(len(piece) - (end - at), len(piece))
+            done = 0
+            while done < len(piece):
+                left = piece.part(done, len(piece)) if done else piece
                 state, new_codes, info = _learn(state, left, reuse or state.C is not given, free)
-                codes[at : at + len(new_codes)] = new_codes
-                at += len(new_codes)
+                codes[at + done : at + done + len(new_codes)] = new_codes
+                done += len(new_codes)
                 residual += info.residual
                 energy += info.energy
+            at += done
     return state, codes, Info(residual, energy)
 
 

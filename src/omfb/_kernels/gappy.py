@@ -155,14 +155,14 @@ def learn_observed(C, features, values, x, k):
 @jit
 def gappy(
     C, G, S, S_inverse, starts, features, values, first,
-    lam, memory, ridge, smooth, inner_iter, smallest, x_before, X, before, energy,
+    lam, memory, ridge, smooth, inner_iter, smallest, x_before, X, totals,
 ):  # fmt: skip
     """Take single-row steps from row `first` on; return the row that could not be taken, or q.
 
-    Changes C, G, S, S_inverse and x_before (the last code) in place; fills the codes X, the
-    residual energies before learning, and the observed energies. A row whose small system is
-    numerically singular is left untouched: it is for `singular.py`. So is a row t whose code or
-    gain overflows, and −1 − t returned.
+    Changes C, G, S, S_inverse and x_before (the last code) in place; fills the codes X and adds
+    to the totals: residual energy before learning, and observed energy. A row whose small system
+    is numerically singular is left untouched: it is for `singular.py`. So is a row t whose code
+    or gain overflows, and −1 − t returned.
     """
     q = starts.shape[0] - 1
     r = C.shape[1]
@@ -181,10 +181,8 @@ def gappy(
             for j in range(r):
                 x_before[j] = x_before[j] * (smooth / pull) if pull > 0.0 else 0.0
                 X[t, j] = x_before[j]
-            before[t] = 0.0
-            energy[t] = 0.0
             continue
-        energy[t] = project(C, seen, given, b)
+        energy = project(C, seen, given, b)
         if seen.shape[0] < r and pull == 0.0:
             return t
         observed_gram(C, G, seen, A)
@@ -204,14 +202,16 @@ def gappy(
         for j in range(r):
             x_first[j] += x[j]
         invert_precision(S, lam, memory, S_inverse)
-        before[t], epsilon, stretch, _, _, _ = alternate(
-            b, energy[t], H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work
+        before, epsilon, stretch, _, _, _ = alternate(
+            b, energy, H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work
         )
-        if before[t] < 0.0:
+        if before < 0.0:
             return t
         size = (epsilon + dot(g, g) + 1.0) * dot(k, k) + dot(x, x) + np.trace(S)
         if not np.isfinite(size):  # nor would be C, G or S
             return -1 - t
+        totals[0] += before
+        totals[1] += energy
         learn_observed(C, seen, given, x, k)
         add_symmetric(G, k, g, epsilon, 1.0, 0.0)
         share = seen.shape[0] / C.shape[0]
@@ -233,28 +233,28 @@ def learn_gappy(state: State, rows: Rows, reuse: bool) -> Step:
     _, S_inverse = precision_before(S, rule)
     smallest = smallest_pivot(C)
     x_before = np.zeros(r) if state.code is None else state.code.copy()
-    X, before, energy = np.empty((len(rows), r)), np.empty(len(rows)), np.empty(len(rows))
+    X, totals = np.empty((len(rows), r)), np.zeros(2)
     at = 0
     while True:
         at = gappy(
             C, G, S, S_inverse, *rows, at, rule.lam, rule.memory, state.ridge, state.smooth,
-            rule.inner_iter, smallest, x_before, X, before, energy,
+            rule.inner_iter, smallest, x_before, X, totals,
         )  # fmt: skip
         if at == len(rows):
             break
         if at < 0:
             check_finite_step(np.array([np.inf]))
         _, seen, given = rows.part(at, at + 1)
-        X[at], before[at], energy[at] = _learn_singular(state, C, G, S, seen, given, x_before)
+        X[at], *energies = _learn_singular(state, C, G, S, seen, given, x_before)
+        totals += energies
         _, S_inverse = precision_before(S, rule)
         x_before = X[at].copy()
         at += 1
-    check_finite_step(X, G, S)
     learned = replace(
         state, C=C, G=G, S=S, code=x_before,
         n_seen=state.n_seen + len(rows), drift=state.drift + len(rows.values),
     )  # fmt: skip
-    return learned, X, Info(float(before.sum()), float(energy.sum()))
+    return learned, X, Info(*totals.tolist())
 
 
 def _learn_singular(
@@ -271,7 +271,7 @@ def _learn_singular(
         G_seen, b, n, S_before_inverse, state.ridge + state.smooth, state.smooth * x_before,
         state.rule.inner_iter, smallest_pivot(C),
     )  # fmt: skip
-    check_finite_step(x, k, g, np.array([epsilon]))
+    check_finite_step(x, k, g, np.array([epsilon, dot(x, x)]))
     learn_observed(C, seen, given, x, k)
     add_symmetric(G, k, g, epsilon, 1.0, 0.0)
     if state.rule.memory > 0.0:

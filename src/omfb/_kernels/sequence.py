@@ -85,9 +85,10 @@ def solve_unit_upper(U, K):
 def block_length(r: int) -> int:
     """Rows of a block: of the work beside the floor, Y Yᵀ grows with q and C A falls with it.
 
-    Their sum is least at q = √2 r; with fewer rows than 48 the products and the calls lose speed.
+    Their sum is least at q = √2 r, with the small space a little below; with fewer rows than 64
+    the products and the calls lose speed.
     """
-    return max(48, 8 * round(1.4 * r / 8))
+    return max(64, 8 * round(1.2 * r / 8))
 
 
 def learn_block(
@@ -122,8 +123,9 @@ def learn_block(
     Y, X, K, D, epsilon = Y[:done], X[:done], K[:done], D[:done], epsilon[:done]
     if rule.memory == 1.0:
         S += X.T @ X
-    DK = D.T @ K
-    G = state.G + DK + DK.T + (K.T * epsilon) @ K
+    D += (0.5 * epsilon)[:, None] * K
+    half = D.T @ K
+    G = state.G + half + half.T
     check_finite_step(X, K, G, S)
     B = K
     solve_unit_upper(K @ X.T, B)
