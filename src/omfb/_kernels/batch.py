@@ -17,7 +17,7 @@ from ..state import Info, State
 from .chain import chain_one
 from .shared import Matrix, Step, check_finite_step, precision_before, refreshed, smallest_pivot
 from .singular import solve_minimum_norm
-from .small import SMALLEST_PRECISION, invert
+from .small import invert, invert_anyway
 
 
 class Rounds(NamedTuple):
@@ -33,10 +33,10 @@ def gains(X: Matrix, S_before: Matrix, S_before_inverse: Matrix) -> Matrix:
     if rows < r:
         Z = X @ S_before_inverse
         small = np.eye(rows) + Z @ X.T
-        invert(small, SMALLEST_PRECISION, True)
+        invert_anyway(small)
         return small @ Z
     S = S_before + X.T @ X
-    invert(S, SMALLEST_PRECISION, True)
+    invert_anyway(S)
     return X @ S
 
 

@@ -24,7 +24,16 @@ from .shared import (
     smallest_pivot,
 )
 from .singular import alternate_minimum_norm
-from .small import add_symmetric, alternate, dot, invert, invert_precision, multiply, remember
+from .small import (
+    add_symmetric,
+    alternate,
+    copy,
+    dot,
+    invert,
+    invert_precision,
+    multiply,
+    remember,
+)
 
 # Taking the missing side off G leaves G_Ω with an error of G's size. Where the missing
 # features hold nearly all of an atom's energy, that error is too large: sum the observed side.
@@ -114,7 +123,7 @@ def observed_gram(C, G, features, out):
     """out = G_Ω, from the cheaper side where that is accurate."""
     m, r = C.shape
     if features.shape[0] == m:
-        out[:] = G
+        copy(G, out)
         return
     if 2 * features.shape[0] > m:
         gram_of_rows(C, complement(features, m), out)
@@ -188,7 +197,7 @@ def gappy(
         observed_gram(C, G, seen, A)
         for j in range(r):
             A[j, j] += pull
-        H[:] = A
+        copy(A, H)
         if not invert(H, smallest):
             return t
         for j in range(r):
@@ -207,7 +216,9 @@ def gappy(
         )
         if before < 0.0:
             return t
-        size = (epsilon + dot(g, g) + 1.0) * dot(k, k) + dot(x, x) + np.trace(S)
+        size = (epsilon + dot(g, g) + 1.0) * dot(k, k) + dot(x, x)
+        for j in range(r):
+            size += S[j, j]
         if not np.isfinite(size):  # nor would be C, G or S
             return -1 - t
         totals[0] += before

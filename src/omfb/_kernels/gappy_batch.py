@@ -31,7 +31,7 @@ from .shared import (
     smallest_pivot,
 )  # fmt: skip
 from .singular import solve_minimum_norm
-from .small import SMALLEST_PRECISION, dot, invert
+from .small import copy, dot, invert, invert_anyway
 
 
 @jit
@@ -49,7 +49,7 @@ def solve_each(grams, P, observed, ridge, smallest, X, regular):
     q, r = P.shape
     H = np.empty((r, r))
     for t in range(q):
-        H[:] = grams[t]
+        copy(grams[t], H)
         for j in range(r):
             H[j, j] += ridge
         enough = observed[t] >= r or ridge > 0.0
@@ -91,7 +91,7 @@ def learn_features(
                     for p in range(count):
                         A[s, p] = T[rows[start + s], rows[start + p]]
                     A[s, s] += 1.0
-                invert(A, SMALLEST_PRECISION, True)
+                invert_anyway(A)
             for s in range(count):
                 weight = 0.0
                 for p in range(count):
@@ -102,13 +102,13 @@ def learn_features(
                 C[i, j] = C_before[f, j] + change[j]
         else:
             if not same:
-                outer[:] = S_before
+                copy(S_before, outer)
                 for s in range(count):
                     x = X[rows[start + s]]
                     for a in range(r):
                         for j in range(r):
                             outer[a, j] += x[a] * x[j]
-                invert(outer, SMALLEST_PRECISION, True)
+                invert_anyway(outer)
             for s in range(count):
                 for j in range(r):
                     change[j] += error[s] * X[rows[start + s], j]

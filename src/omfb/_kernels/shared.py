@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..state import Info, Rule, State
-from .small import SMALLEST_PRECISION, invert
+from .small import invert_anyway
 
 Matrix = NDArray[np.float64]
 Step = tuple[State, Matrix, Info]
@@ -74,7 +74,7 @@ def precision_before(S: Matrix, rule: Rule) -> tuple[Matrix, Matrix]:
             return rule.lam * identity, identity / rule.lam
         S_before = rule.memory * S + (1.0 - rule.memory) * rule.lam * identity
     inverse = S_before.copy()
-    invert(inverse, SMALLEST_PRECISION, True)
+    invert_anyway(inverse)
     return S_before, inverse
 
 

@@ -50,14 +50,35 @@ def multiply(M, x, out):
 
 
 @jit
-def invert(M, smallest, repair=False):
+def copy(M, out):
+    """out = M. An array assigned as a whole takes a second and more to compile."""
+    for i in range(M.shape[0]):
+        for j in range(M.shape[1]):
+            out[i, j] = M[i, j]
+
+
+@jit
+def invert(M, smallest):
     """Invert a symmetric positive definite M in place; False if it is numerically singular.
+
+    That is, if what the other rows do not explain of a row is `smallest` of its diagonal entry.
+    """
+    return _invert(M, smallest, 0.0)
+
+
+@jit
+def invert_anyway(S):
+    """Invert a precision matrix in place; pivots that are rounding are raised to the smallest."""
+    _invert(S, SMALLEST_PRECISION, SMALLEST_PRECISION)
+
+
+@jit
+def _invert(M, smallest, raised):
+    """Invert M in place; False at a pivot of `smallest` of its diagonal entry, if not `raised`.
 
     Sweeps one diagonal entry after the other, on the upper triangle: with c the column of the
     pivot, M ← M − c cᵀ / c_p, but for row and column p, which become c / c_p and −1 / c_p. Four
-    sweeps share a pass over M, which is what the time goes into. The pivots are Cholesky's, so
-    one that has shrunk to `smallest` of its diagonal entry says that this row depends on others.
-    With `repair` such a pivot is raised to that size instead.
+    sweeps share a pass over M, which is what the time goes into. The pivots are Cholesky's.
     """
     r = M.shape[0]
     diagonal = np.empty(r)
@@ -69,8 +90,8 @@ def invert(M, smallest, repair=False):
         columns[:] = 0.0
         factors[:] = 0.0
         for s in range(min(4, r - first)):
-            least = smallest * diagonal[first + s]
-            if not _sweep(M, first + s, columns, factors, s, least, repair):
+            size = diagonal[first + s]
+            if not _sweep(M, first + s, columns, factors, s, smallest * size, raised * size):
                 return False
         for i in range(r):
             right = M[i, i:]  # loops from zero vectorise
@@ -86,7 +107,7 @@ def invert(M, smallest, repair=False):
 
 
 @jit
-def _sweep(M, p, columns, factors, s, least, repair):
+def _sweep(M, p, columns, factors, s, least, raised):
     """Make column and factor of the s-th sweep of a pass, and write row and column p of M.
 
     The sweeps before it in the same pass are not yet in M. They are added to this column, and
@@ -104,9 +125,9 @@ def _sweep(M, p, columns, factors, s, least, repair):
         columns[earlier, p] = 0.0
         factors[earlier, p] = 0.0
     if not column[p] > least:  # also catches NaN
-        if not repair:
+        if not raised > 0.0:
             return False
-        column[p] = least
+        column[p] = raised
     pivot = column[p]
     for i in range(M.shape[0]):
         factor[i] = column[i] / pivot
@@ -212,7 +233,7 @@ def invert_precision(S, lam, memory, S_inverse):
             for j in range(S.shape[0]):
                 S_inverse[i, j] = memory * S[i, j]
             S_inverse[i, i] += (1.0 - memory) * lam
-        invert(S_inverse, SMALLEST_PRECISION, True)
+        invert_anyway(S_inverse)
 
 
 @jit
