@@ -53,11 +53,12 @@ def algorithm_2(Y, C, lam, rounds=2):
 
 
 class Past(NamedTuple):
-    """What the next rows meet: dictionary, precision, and the code before, if there was one."""
+    """What the next rows meet: dictionary, precision, the code before, if any, and the count."""
 
     C: np.ndarray
     S: np.ndarray
     x: np.ndarray | None = None
+    n: int = 0
 
 
 class Told(NamedTuple):
@@ -73,8 +74,14 @@ def first(C, lam):
     return Past(C, lam * np.eye(C.shape[1]))
 
 
-def precision_before(S, rule):
-    return rule.memory * S + (1.0 - rule.memory) * rule.lam * np.eye(len(S))
+def precision_before(past, rows, rule):
+    """S̄. Beside memory, each row fades those before it, so that it counts by its number.
+
+    Better than design.md's constant weights: early codes belong to a poor dictionary.
+    """
+    r = len(past.S)
+    fading = np.prod([(n + 5 * r) / (n + 5 * r + 1) for n in range(past.n, past.n + rows)])
+    return rule.memory * fading * past.S + (1.0 - rule.memory) * rule.lam * np.eye(r)
 
 
 def codes_of(C, Y, ridge, smooth, x_before=None):
@@ -110,7 +117,7 @@ def codes_of(C, Y, ridge, smooth, x_before=None):
 
 def dictionary_for(past, Y, X, rule):
     """C for fixed codes: c_i + Σ (y − c_i x) xᵀ S_i⁻¹, over the rows that see feature i."""
-    S_before = precision_before(past.S, rule)
+    S_before = precision_before(past, len(Y), rule)
     C = past.C.copy()
     for i, c in enumerate(past.C):
         seen = ~np.isnan(Y[:, i])
@@ -131,9 +138,11 @@ def learn_batch(past, Y, rule):
         C = dictionary_for(past, Y, X, rule)
     # A feature has learned from the observed share of the rows only (better than design.md's
     # whole rows: mostly missing data would make the dictionary far too stiff).
-    S = precision_before(past.S, rule) + (X.T * seen.mean(axis=1)) @ X if some.any() else past.S
+    S = past.S
+    if some.any():
+        S = precision_before(past, len(Y), rule) + (X.T * seen.mean(axis=1)) @ X
     x = X[-1] if some.any() or past.x is not None else None
-    return Told(Past(C, S, x), X, told, np.sum(Y[seen] ** 2))
+    return Told(Past(C, S, x, past.n + len(Y)), X, told, np.sum(Y[seen] ** 2))
 
 
 def with_least_ridge(C_first, rule):
@@ -160,6 +169,6 @@ def objective(C, X, Y, past, rule):
     """What a step makes small, at the dictionary C and the codes X of one batch Y."""
     change = C - past.C
     fit = np.nansum((Y - X @ C.T) ** 2)
-    stay = np.trace(change @ precision_before(past.S, rule) @ change.T)
+    stay = np.trace(change @ precision_before(past, len(Y), rule) @ change.T)
     walk = np.diff(X, axis=0, prepend=X[:1] if past.x is None else past.x[None])
     return fit + stay + rule.ridge * np.sum(X**2) + rule.smooth * np.sum(walk**2)

@@ -171,7 +171,7 @@ def test_the_objective_does_not_rise_over_inner_rounds(problem, rule):
     if before.code is None:
         return
     Y = Y[: rule.batch_size]
-    past = reference.Past(before.C, before.S, before.code)
+    past = reference.Past(before.C, before.S, before.code, before.n_seen)
     values = []
     for rounds in range(1, 6):
         told = replace(before, rule=replace(rule, inner_iter=rounds))

@@ -357,8 +357,8 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, _Factorizer):  # type: ignore[misc]
     .. math:: \|y - Cx\|^2 + tr((C - C_-) \bar S (C - C_-)^T) + ridge \|x\|^2 + smooth \|x - x_-\|^2
 
     over the observed entries of y by alternating `inner_iter` times, where
-    :math:`\bar S = memory\, S + (1 - memory)\, lam\, I` and S sums up the codes so far. Missing
-    entries are NaN, or absent from a sparse matrix. A row costs O(n_features · n_components), and
+    :math:`\bar S = memory\, S + (1 - memory)\, lam\, I` and S sums up the codes so far, later ones
+    with a higher weight. Missing entries are NaN, or absent from a sparse matrix. A row costs O(n_features · n_components), and
     memory is that of the dictionary and a block of rows.
 
     Parameters
@@ -369,8 +369,9 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, _Factorizer):  # type: ignore[misc]
         How stiffly the dictionary stays where it is, in observations: the first dictionary weighs
         as much as `lam` of them (with ``init="data"``).
     memory : float, default=1.0
-        How long past codes count: 1 for ever (recursive least squares; best where the data do not
-        change), 0.99 about 100 rows (for drifting data), 0 not at all (the paper's rule).
+        How long past codes count: 1 for ever, each in proportion to how late it came (recursive
+        least squares; best where the data do not change), 0.99 about 100 rows (for drifting data),
+        0 not at all (the paper's rule).
     ridge : float, default=0.0
         Pull of a code towards zero. Raise it where rows have few observed entries.
     smooth : float, default=0.0

@@ -6,6 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+# Rows for each component that must come before early ones begin to count less.
+HEAD_START = 5
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -16,7 +19,7 @@ class Rule:
     lam : float
         How stiffly the dictionary stays where it is.
     memory : float
-        From 0 (no past code counts) to 1 (all count alike).
+        From 0 (no past code counts) to 1 (all count, later ones more).
     ridge, smooth : float
         Pull of a code towards zero, and towards the code before.
     inner_iter : int
@@ -82,6 +85,16 @@ class State:
     def smooth(self) -> float:
         """Pull of a code towards the code before, in units of scale²."""
         return self._in_units(self.rule.smooth)
+
+    @property
+    def weight(self) -> float:
+        """What the rows so far count beside the next one: S keeps weight / (weight + 1) of itself.
+
+        So a row counts in proportion to how late it came. The first codes belong to a dictionary
+        that was still poor, and to count them like the others leaves twice the error; the head
+        start is for the first rows, which are too few to lose any.
+        """
+        return float(self.n_seen + HEAD_START * self.C.shape[1])
 
     def _in_units(self, pull: float) -> float:
         return pull if self.scale == 1.0 else min(pull / self.scale / self.scale, 1e300)

@@ -19,6 +19,7 @@ from .shared import (
     Rows,
     Step,
     check_finite_step,
+    inverse_to_keep,
     precision_before,
     refreshed,
     smallest_pivot,
@@ -27,12 +28,13 @@ from .singular import alternate_minimum_norm
 from .small import (
     add_symmetric,
     alternate,
+    before_row,
     copy,
     dot,
     invert,
-    invert_precision,
     multiply,
     remember,
+    remember_inverse,
 )
 
 # Taking the missing side off G leaves G_Ω with an error of G's size. Where the missing
@@ -164,7 +166,7 @@ def learn_observed(C, features, values, x, k):
 @jit
 def gappy(
     C, G, S, S_inverse, starts, features, values, first,
-    lam, memory, ridge, smooth, inner_iter, smallest, x_before, X, totals,
+    lam, memory, weight, ridge, smooth, inner_iter, smallest, x_before, X, totals,
 ):  # fmt: skip
     """Take single-row steps from row `first` on; return the row that could not be taken, or q.
 
@@ -210,9 +212,9 @@ def gappy(
         multiply(H, left, x)
         for j in range(r):
             x_first[j] += x[j]
-        invert_precision(S, lam, memory, S_inverse)
+        fresher = before_row(S, lam, memory, weight + t, S_inverse)
         before, epsilon, stretch, _, _, _ = alternate(
-            b, energy, H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work
+            b, energy, H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work
         )
         if before < 0.0:
             return t
@@ -226,9 +228,8 @@ def gappy(
         learn_observed(C, seen, given, x, k)
         add_symmetric(G, k, g, epsilon, 1.0, 0.0)
         share = seen.shape[0] / C.shape[0]
-        remember(S, S_inverse, lam, memory, share, x, k, stretch)
-        if memory == 1.0:
-            add_symmetric(S, x, k, share, 0.0, 0.0)
+        remember(S, lam, memory, weight + t, share, x)
+        remember_inverse(S_inverse, fresher, memory, share, k, stretch)
         for j in range(r):
             X[t, j] = x[j]
             x_before[j] = x[j]
@@ -241,24 +242,24 @@ def learn_gappy(state: State, rows: Rows, reuse: bool) -> Step:
     rule, r = state.rule, state.C.shape[1]
     C = state.C if reuse else state.C.copy()
     G, S = state.G.copy(), state.S.copy()
-    _, S_inverse = precision_before(S, rule)
+    S_inverse = inverse_to_keep(S, rule)
     smallest = smallest_pivot(C)
     x_before = np.zeros(r) if state.code is None else state.code.copy()
     X, totals = np.empty((len(rows), r)), np.zeros(2)
     at = 0
     while True:
         at = gappy(
-            C, G, S, S_inverse, *rows, at, rule.lam, rule.memory, state.ridge, state.smooth,
-            rule.inner_iter, smallest, x_before, X, totals,
+            C, G, S, S_inverse, *rows, at, rule.lam, rule.memory, state.weight, state.ridge,
+            state.smooth, rule.inner_iter, smallest, x_before, X, totals,
         )  # fmt: skip
         if at == len(rows):
             break
         if at < 0:
             check_finite_step(np.array([np.inf]))
         _, seen, given = rows.part(at, at + 1)
-        X[at], *energies = _learn_singular(state, C, G, S, seen, given, x_before)
+        X[at], *energies = _learn_singular(state, C, G, S, state.weight + at, seen, given, x_before)
         totals += energies
-        _, S_inverse = precision_before(S, rule)
+        S_inverse = inverse_to_keep(S, rule)
         x_before = X[at].copy()
         at += 1
     learned = replace(
@@ -269,22 +270,22 @@ def learn_gappy(state: State, rows: Rows, reuse: bool) -> Step:
 
 
 def _learn_singular(
-    state: State, C: NDArray[Any], G: Matrix, S: Matrix, seen: NDArray[np.int32],
-    given: NDArray[Any], x_before: Matrix,
+    state: State, C: NDArray[Any], G: Matrix, S: Matrix, weight: float,
+    seen: NDArray[np.int32], given: NDArray[Any], x_before: Matrix,
 ) -> tuple[Matrix, float, float]:  # fmt: skip
     """One row by minimum-norm codes; changes C, G and S in place."""
     b = np.empty(C.shape[1])
     G_seen = np.empty_like(G)
     n = project(C, seen, given, b)
     observed_gram(C, G, seen, G_seen)
-    S_before, S_before_inverse = precision_before(S, state.rule)
+    S_before, S_before_inverse = precision_before(S, state.rule, weight, 1)
     x, k, g, epsilon, before = alternate_minimum_norm(
         G_seen, b, n, S_before_inverse, state.ridge + state.smooth, state.smooth * x_before,
         state.rule.inner_iter, smallest_pivot(C),
     )  # fmt: skip
-    check_finite_step(x, k, g, np.array([epsilon, dot(x, x)]))
+    S_after = S_before + len(seen) / len(C) * np.outer(x, x) if state.rule.memory > 0.0 else S
+    check_finite_step(x, k, g, np.array([epsilon]), S_after)
     learn_observed(C, seen, given, x, k)
     add_symmetric(G, k, g, epsilon, 1.0, 0.0)
-    if state.rule.memory > 0.0:
-        S[:] = S_before + len(seen) / len(C) * np.outer(x, x)
+    S[:] = S_after
     return x, before, n

@@ -19,8 +19,16 @@ from numpy.typing import NDArray
 
 from ..state import Info, State
 from .compiling import jit
-from .shared import Matrix, Step, check_finite_step, precision_before, refreshed
-from .small import add_symmetric_and_multiply, alternate, dot, invert, invert_precision, remember
+from .shared import Matrix, Step, check_finite_step, inverse_to_keep, refreshed
+from .small import (
+    add_symmetric_and_multiply,
+    alternate,
+    before_row,
+    dot,
+    invert,
+    remember,
+    remember_inverse,
+)
 
 # H is updated over a whole block, which multiplies its errors: take worse conditioned systems
 # row by row, each with an inverse of its own.
@@ -31,12 +39,13 @@ SLICE_BYTES = 1 << 18
 
 @jit
 def sequence(
-    P, N, H, S, S_inverse, lam, memory, ridge, smooth, inner_iter, x_before,
+    P, N, H, S, S_inverse, lam, memory, weight, ridge, smooth, inner_iter, x_before,
     X, K, D, epsilon, before,
 ):  # fmt: skip
     """Take the q single-row steps of a block in small space; return how many were taken.
 
-    Changes S and x_before (the last code) in place, and H and S_inverse as far as it needs them.
+    Changes x_before (the last code), S (but for memory = 1, where the caller adds up all codes at
+    once) and, as far as it needs them, H and S_inverse in place.
     Fills X, K and D (codes, gains and g, in rows), ε and the residual energies before learning.
     Stops early at a row whose system is singular: that row is for `singular.py`.
     """
@@ -56,13 +65,15 @@ def sequence(
         for j in range(r):
             rhs[j] = b[j] + smooth * x_before[j]
         add_symmetric_and_multiply(H, v, u, on_vv, on_vu, on_uu, rhs, x_first)
-        invert_precision(S, lam, memory, S_inverse)
+        fresher = before_row(S, lam, memory, weight + t, S_inverse)
         before[t], epsilon[t], stretch, on_vv, on_vu, on_uu = alternate(
-            b, N[t, t], H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work
+            b, N[t, t], H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work
         )
         if before[t] < 0.0:
             return t
-        remember(S, S_inverse, lam, memory, 1.0, x, k, stretch)
+        if memory < 1.0:
+            remember(S, lam, memory, weight + t, 1.0, x)
+        remember_inverse(S_inverse, fresher, memory, 1.0, k, stretch)
         for j in range(r):
             X[t, j] = x[j]
             K[t, j] = k[j]
@@ -105,7 +116,7 @@ def learn_block(
     r = C.shape[1]
     q = len(Y)
     S = state.S.copy()
-    _, S_inverse = precision_before(S, rule)
+    S_inverse = inverse_to_keep(S, rule)
     x_before = np.zeros(r) if state.code is None else state.code.copy()
     X, K, D = np.empty((q, r)), np.empty((q, r)), np.empty((q, r))
     epsilon, before = np.empty(q), np.empty(q)
@@ -115,14 +126,15 @@ def learn_block(
         P = (Y @ C).astype(np.float64, copy=False)
         N = N.astype(np.float64, copy=False)
         done = sequence(
-            P, N, H, S, S_inverse, rule.lam, rule.memory, state.ridge, state.smooth,
+            P, N, H, S, S_inverse, rule.lam, rule.memory, state.weight, state.ridge, state.smooth,
             rule.inner_iter, x_before, X, K, D, epsilon, before,
         )  # fmt: skip
     if done == 0:
         return state, X[:0], Info(0.0, 0.0)
     Y, X, K, D, epsilon = Y[:done], X[:done], K[:done], D[:done], epsilon[:done]
     if rule.memory == 1.0:
-        S += X.T @ X
+        counts = state.weight + np.arange(1, done + 1)  # row by row what `remember` does
+        S = state.weight / counts[-1] * S + (X.T * (counts / counts[-1])) @ X
     D += (0.5 * epsilon)[:, None] * K
     half = D.T @ K
     G = state.G + half + half.T

@@ -142,8 +142,8 @@ def _sweep(M, p, columns, factors, s, least, raised):
 
 
 @jit
-def alternate(b, n, H, S_inverse, memory, ridge, smooth, inner_iter, x_before, work):
-    """Alternate code and dictionary `inner_iter` times in small space.
+def alternate(b, n, H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work):
+    """Alternate code and dictionary `inner_iter` times in small space; S̄⁻¹ is fresher S_inverse.
 
     `work` is (7, r): its row 5 is the first code H (b + τ x₋), and x, k, g, u, v are left in rows
     0 to 4. Returns the residual energy before learning, ε, 1 + xᵀS̄⁻¹x, and the coefficients of H'
@@ -163,6 +163,8 @@ def alternate(b, n, H, S_inverse, memory, ridge, smooth, inner_iter, x_before, w
                 z[j] = S_inverse[0, 0] * x[j]  # S̄ = λ I
         else:
             multiply(S_inverse, x, z)
+            for j in range(r):
+                z[j] *= fresher
         stretch = 1.0 + max(dot(x, z), 0.0)  # rounding of S̄⁻¹ must not turn the gain around
         for j in range(r):
             k[j] = z[j] / stretch
@@ -222,39 +224,57 @@ def add_symmetric_and_multiply(M, v, u, on_vv, on_vu, on_uu, x, out):
 
 
 @jit
-def invert_precision(S, lam, memory, S_inverse):
-    """S_inverse = (ρ S + (1 − ρ) λ I)⁻¹, anew for each row where 0 < ρ < 1.
+def kept(memory, weight):
+    """The share of S that is left when a row comes and those before it weigh so much.
 
-    For ρ = 0 it is constant and for ρ = 1 `remember` keeps it by a rank-one update;
-    the leak of 0 < ρ < 1 has full rank, which costs a new inverse.
+    Not weight / (weight + 1): reordered, its product with a large S would overflow.
     """
-    if 0.0 < memory < 1.0:
-        for i in range(S.shape[0]):
-            for j in range(S.shape[0]):
-                S_inverse[i, j] = memory * S[i, j]
-            S_inverse[i, i] += (1.0 - memory) * lam
-        invert_anyway(S_inverse)
+    return memory * (1.0 - 1.0 / (weight + 1.0))
 
 
 @jit
-def remember(S, S_inverse, lam, memory, share, x, k, stretch):
-    """S ← S̄ + share x xᵀ where 0 < ρ < 1; the inverse of that where ρ = 1.
+def before_row(S, lam, memory, weight, S_inverse):
+    """Make fresher S_inverse = S̄⁻¹ for the next row, S̄ = kept S + (1 − ρ) λ I; returns `fresher`.
+
+    For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps it by a rank-one update; the
+    leak of 0 < ρ < 1 has full rank, which costs a new inverse.
+    """
+    if memory == 1.0:
+        return 1.0 / kept(memory, weight)
+    if memory > 0.0:
+        share = kept(memory, weight)
+        for i in range(S.shape[0]):
+            for j in range(S.shape[0]):
+                S_inverse[i, j] = share * S[i, j]
+            S_inverse[i, i] += (1.0 - memory) * lam
+        invert_anyway(S_inverse)
+    return 1.0
+
+
+@jit
+def remember(S, lam, memory, weight, share, x):
+    """S ← S̄ + share x xᵀ.
 
     `share` is the share of the features that were observed. S stands for all features, and on
     average a feature has learned from that share of the rows only: counting whole rows makes
-    dictionaries of mostly missing data far too stiff. For ρ = 0, S stays λ I, and for ρ = 1 the
-    caller adds to S.
+    dictionaries of mostly missing data far too stiff. For ρ = 0, S stays λ I.
     """
-    if memory == 1.0:
-        # S̄⁻¹x is stretch k, and xᵀS̄⁻¹x is stretch − 1.
-        down = share * stretch * stretch / (1.0 + share * (stretch - 1.0))
-        for i in range(S.shape[0]):
-            along = down * k[i]
-            for j in range(S.shape[0]):
-                S_inverse[i, j] -= along * k[j]
-    elif memory > 0.0:
+    if memory > 0.0:
+        left = kept(memory, weight)
         for i in range(S.shape[0]):
             along = share * x[i]
             for j in range(S.shape[0]):
-                S[i, j] = memory * S[i, j] + along * x[j]
+                S[i, j] = left * S[i, j] + along * x[j]
             S[i, i] += (1.0 - memory) * lam
+
+
+@jit
+def remember_inverse(S_inverse, fresher, memory, share, k, stretch):
+    """The inverse of what `remember` makes of S, for ρ = 1."""
+    if memory == 1.0:
+        # S̄⁻¹x is stretch k, and xᵀS̄⁻¹x is stretch − 1.
+        down = share * stretch * stretch / (1.0 + share * (stretch - 1.0))
+        for i in range(S_inverse.shape[0]):
+            along = down * k[i]
+            for j in range(S_inverse.shape[0]):
+                S_inverse[i, j] = fresher * S_inverse[i, j] - along * k[j]
