@@ -358,8 +358,8 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, _Factorizer):  # type: ignore[misc]
 
     over the observed entries of y by alternating `inner_iter` times, where
     :math:`\bar S = memory\, S + (1 - memory)\, lam\, I` and S sums up the codes so far, later ones
-    with a higher weight. Missing entries are NaN, or absent from a sparse matrix. A row costs O(n_features · n_components), and
-    memory is that of the dictionary and a block of rows.
+    with a higher weight. Missing entries are NaN, or absent from a sparse matrix. A row costs
+    O(n_features · n_components), and memory is that of the dictionary and a block of rows.
 
     Parameters
     ----------
