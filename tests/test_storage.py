@@ -13,7 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omfb import OMFB, OMFBImputer
-from omfb.storage import LockedError, ModelFileError, locked, read_model, replaced, write_model
+from omfb.storage import (
+    LockedError,
+    ModelFileError,
+    check_replaceable,
+    locked,
+    read_model,
+    replaced,
+    write_model,
+)
 from omfb.storage.modelfile import VERSION
 
 from .commands import leftovers, low_rank
@@ -96,6 +104,18 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
         new.write_text("through")
     assert path.read_text() == "through"
     assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+def test_what_cannot_be_replaced_is_told_by_the_name_that_was_given(tmp_path):
+    for path, error in ((tmp_path / "no" / "m", FileNotFoundError), (tmp_path, IsADirectoryError)):
+        with pytest.raises(error) as caught:
+            check_replaceable(path)
+        assert caught.value.filename == str(path)
+        with pytest.raises(error) as caught, replaced(path):
+            pass
+        assert caught.value.filename == str(path)
+    check_replaceable(tmp_path / "m")
+    assert os.listdir(tmp_path) == []
 
 
 def test_a_lock_is_for_one_and_ends(tmp_path):

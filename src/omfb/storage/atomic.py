@@ -1,5 +1,6 @@
 """Files that are there as a whole or not at all."""
 
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -16,10 +17,8 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
     removed and the old one is as it was.
     """
     target = Path(os.path.realpath(path))
-    new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    new = _created_beside(target, path)
     try:
-        with new.open("xb"):
-            pass
         if target.exists():
             new.chmod(target.stat().st_mode & 0o7777)
         yield new
@@ -31,6 +30,25 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise
     with suppress(OSError):  # some file systems have folders that cannot be flushed
         _flush(target.parent)
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Raise now the OSError that `replaced` would raise for this path after hours of work."""
+    _created_beside(Path(os.path.realpath(path)), path).unlink()
+
+
+def _created_beside(target: Path, path: str | os.PathLike[str]) -> Path:
+    """A new empty file beside `target`; errors are about `path`, the name that the user gave."""
+    new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+    try:
+        if target.is_dir():
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        with new.open("xb"):
+            pass
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise
+    return new
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
