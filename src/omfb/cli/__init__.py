@@ -7,9 +7,11 @@ from .encoding import inverse, score, transform
 from .fitting import fit
 from .informing import info
 from .reproduce import reproduce
+from .usage import OneLineErrors
 
 app = typer.Typer(
     name="omfb",
+    cls=OneLineErrors,
     help="Factorise data that keeps arriving and has holes in it.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,

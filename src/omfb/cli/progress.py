@@ -6,6 +6,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+SECONDS_PER_LINE = 1.0
+SECONDS_PER_FRAME = 0.2
+
 
 class Progress:
     """Shows and logs the progress of a fit.
@@ -24,7 +27,7 @@ class Progress:
         self._model, self._source = model, source
         self._log = log.open("a", encoding="utf-8") if log is not None else None
         self._bar = None if quiet or not sys.stderr.isatty() else _bar(model.max_iter)
-        self._began = self._shown = time.monotonic()
+        self._began = self._shown = self._logged = time.monotonic()
         self._rows_before: int | None = None
         self._share_before = 0.0
 
@@ -40,22 +43,20 @@ class Progress:
             self._log.close()
 
     def update(self, place: Any, last: bool = False) -> None:
-        """Tell where the fit is, if a second has passed since the last time."""
+        """Tell where the fit is, if it is time to, or it is the last time."""
         now = time.monotonic()
         if self._rows_before is None:  # a resumed fit has rows from before
             self._rows_before = self._model.n_samples_seen_
             self._share_before, self._began = self._share(place), now
-        if self._log is None and self._bar is None:
-            return
-        if not last and now - self._shown < (1.0 if self._bar is None else 0.2):
-            return
-        self._shown = now
-        facts = self._facts(place, now - self._began)
-        if self._log is not None:
+        facts = None
+        if self._log is not None and (last or now - self._logged >= SECONDS_PER_LINE):
+            self._logged = now
+            facts = self._facts(place, now - self._began)
             self._log.write(json.dumps(facts) + "\n")
             self._log.flush()
-        if self._bar is not None:
-            _show(*self._bar, facts)
+        if self._bar is not None and (last or now - self._shown >= SECONDS_PER_FRAME):
+            self._shown = now
+            _show(*self._bar, facts or self._facts(place, now - self._began))
 
     def _share(self, place: Any) -> float:
         if place.finished:
