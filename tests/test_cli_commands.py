@@ -7,8 +7,11 @@ import re
 import shlex
 import subprocess
 import sys
+from unittest.mock import MagicMock
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -117,6 +120,25 @@ def test_a_log_has_json_lines(folder, tmp_path):
     assert last["error"] == OMFB.load(tmp_path / "m.omfb").prequential_error_
 
 
+def test_a_log_has_a_line_per_second_also_beside_a_bar(folder, tmp_path, monkeypatch):
+    from omfb.cli import progress
+    from omfb.streams import open_stream
+    from omfb.training import Place
+
+    seconds = [0.0]
+    monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
+    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr(progress, "_bar", lambda n_passes: (MagicMock(), 0))
+    source = open_stream(folder / "faces.npy")
+    place = Place(1, {}, 30, np.zeros(0, dtype=bool))
+    log = tmp_path / "log"
+    with progress.Progress(OMFB.load(folder / "faces.omfb"), source, False, log) as shown:
+        for _ in range(16):
+            shown.update(place)
+            seconds[0] += 0.25
+    assert log.read_text().count("\n") == 3
+
+
 def test_a_terminal_sees_a_bar_and_a_file_does_not(folder, tmp_path):
     words = ["fit", folder / "ratings.csv", "-r", 3, "-o", tmp_path / "m.omfb"]
     assert b"pass" not in succeeded(run(*words)).stderr
@@ -168,8 +190,13 @@ def test_usage_errors_are_one_line_and_exit_code_2(folder, tmp_path, monkeypatch
 
 
 def test_unknown_options_and_missing_ones_are_usage_errors(folder):
-    assert _invoke("fit", folder / "ratings.csv").exit_code == 2
-    assert _invoke("fit", folder / "ratings.csv", "-o", "m", "--colour").exit_code == 2
+    assert "'--output'" in _error(_invoke("fit", folder / "ratings.csv"), 2)
+    words = ["fit", folder / "ratings.csv", "-o", "m"]
+    assert "Try: omfb fit --help" in _error(_invoke(*words, "--colour"), 2)
+    assert "--components" in _error(_invoke(*words, "-r", "two"), 2)
+    assert "'frobnicate'" in _error(_invoke("frobnicate"), 2)
+    words = ["complete", folder / "ratings.csv", "-m", folder / "model.omfb", "-o", "out.xyz"]
+    assert "out.xyz: give it one of the endings .csv" in _error(_invoke(*words), 2)
     for words in (["--resume"], ["--checkpoint", "c"]):
         words = ["complete", folder / "ratings.csv", "-m", folder / "model.omfb", *words]
         _error(_invoke(*words), 2)
@@ -199,6 +226,71 @@ def test_data_errors_are_one_line_and_exit_code_1(folder, tmp_path):
     done = run("info", tmp_path / "no.omfb")
     assert done.returncode == 1
     assert done.stderr.decode().count("\n") == 1
+
+
+def test_a_fit_that_could_not_be_written_is_not_begun(folder, tmp_path):
+    words = ["fit", folder / "ratings.csv", "-r", 2, "--checkpoint", tmp_path / "c"]
+    output = tmp_path / "no" / "m.omfb"
+    assert f"{output}: no such file" in _error(_invoke(*words, "-o", output), 1)
+    assert f"{tmp_path}: is a directory" in _error(_invoke(*words, "-o", tmp_path), 1)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("ending", ["npy", "npz", "parquet", "arrow"])
+def test_what_is_too_large_is_told_by_its_file_and_infinity_by_its_row(folder, tmp_path, ending):
+    X = low_rank(300, 12)
+    for name, value in (("infinite", np.inf), ("large", 1e250)):
+        X[217, 4] = value
+        _write(tmp_path / f"{name}.{ending}", X)
+    column = "'f4'" if ending in ("parquet", "arrow") else "5"
+    for words in (["fit", "-r", 2, "-q"], ["complete", "-m", folder / "model.omfb"]):
+        words = [*words, "-o", tmp_path / f"out.{ending}"]
+        message = _error(_invoke(*words, tmp_path / f"infinite.{ending}"), 1)
+        assert f"infinite.{ending} contains infinity at row 218, column {column}" in message
+        assert f"large.{ending} contains values" in _error(
+            _invoke(*words, tmp_path / f"large.{ending}"), 1
+        )
+    words = ["score", tmp_path / f"infinite.{ending}", "-m", folder / "model.omfb"]
+    assert "infinity at row 218" in _error(_invoke(*words), 1)
+    assert not (tmp_path / f"out.{ending}").exists()
+
+
+def _write(path, X):
+    columns = {f"f{i}": column for i, column in enumerate(X.T)}
+    if path.suffix == ".npy":
+        np.save(path, X)
+    elif path.suffix == ".npz":
+        np.savez_compressed(path, X)
+    elif path.suffix == ".parquet":
+        pq.write_table(pa.table(columns), path, row_group_size=100)
+    else:
+        with pa.ipc.new_file(str(path), pa.table(columns).schema) as writer:
+            writer.write_table(pa.table(columns), max_chunksize=100)
+    return path
+
+
+@pytest.fixture(scope="module")
+def whole_files(folder):
+    endings = ["npy", "npz", "parquet", "arrow"]
+    return [_write(folder / f"whole.{ending}", low_rank(300, 12)) for ending in endings]
+
+
+@settings(max_examples=400, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_damaged_files_are_read_or_refused_in_one_line(folder, whole_files, data):
+    path = data.draw(st.sampled_from(whole_files))
+    content = bytearray(path.read_bytes())
+    if data.draw(st.booleans()):
+        del content[data.draw(st.integers(0, len(content) - 1)) :]
+    else:
+        for at in data.draw(st.lists(st.integers(0, len(content) - 1), min_size=1, max_size=9)):
+            content[at] ^= data.draw(st.integers(1, 255))
+    bad = folder / f"bad{path.suffix}"
+    bad.write_bytes(content)
+    for words in (["score"], ["complete", "-o", folder / f"out{path.suffix}"]):
+        result = _invoke(*words, bad, "-m", folder / "model.omfb")
+        if result.exit_code != 0:
+            assert bad.name in _error(result, 1)
 
 
 # -- text that is not what it should be -------------------------------------------------------

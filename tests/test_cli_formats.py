@@ -232,6 +232,40 @@ def test_a_file_learns_as_a_pipe_does(server, tmp_path, X, model):
     assert list(piped.feature_names_in_) == NAMES
 
 
+@pytest.mark.parametrize("ending", ["csv", "tsv", "ndjson"])
+def test_lines_go_to_standard_output_as_they_came(server, tmp_path, X, model, ending):
+    if ending == "ndjson":
+        pd.DataFrame(X, columns=NAMES).to_json(tmp_path / "x.ndjson", orient="records", lines=True)
+    else:
+        write_csv(tmp_path / f"x.{ending}", X, mark="\t" if ending == "tsv" else ",")
+    _complete(server, tmp_path, model, f"x.{ending}", f"y.{ending}")
+    printed = _complete(server, tmp_path, model, f"x.{ending}", "-").stdout
+    assert printed == (tmp_path / f"y.{ending}").read_bytes()
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv"])
+def test_all_columns_of_a_table_can_be_written_as_text(server, tmp_path, X, model, ending):
+    frame = pd.DataFrame(X, columns=NAMES).assign(
+        big=2**60 + np.arange(N_ROWS), text='a "b",\tc', when=pd.date_range("2020", periods=N_ROWS)
+    )
+    frame.to_parquet(tmp_path / "x.parquet")
+    _complete(server, tmp_path, model, "x.parquet", f"y.{ending}")
+    mark = "\t" if ending == "tsv" else ","
+    texts = dict.fromkeys(NAMES, str)  # pandas reads floats almost exactly, Python exactly
+    read = pd.read_csv(tmp_path / f"y.{ending}", sep=mark, parse_dates=["when"], dtype=texts)
+    read = read.astype(dict.fromkeys(NAMES, float))
+    assert list(read) == list(frame)
+    for name in ("big", "text", "when"):
+        assert (read[name] == frame[name]).all()
+    observed = ~np.isnan(X)
+    np.testing.assert_array_equal(read[NAMES].to_numpy()[observed], X[observed])
+    np.testing.assert_allclose(read[NAMES].to_numpy(), _filled(model, X), rtol=1e-9)
+    nested = pa.table({**dict.fromkeys(NAMES, X[:, 0]), "list": [[1]] * N_ROWS})
+    pq.write_table(nested, tmp_path / "nested.parquet")
+    words = ["complete", "nested.parquet", "-m", model, "-o", f"z.{ending}"]
+    assert "column 'list'" in one_line(server.run(*words, cwd=tmp_path), 2)
+
+
 def test_columns_that_another_format_cannot_keep_are_not_dropped(server, tmp_path, X, model):
     pd.DataFrame(X, columns=NAMES).assign(text="a").to_csv(tmp_path / "x.csv", index=False)
     done = server.run("complete", "x.csv", "-m", model, "-o", "y.npy", cwd=tmp_path)

@@ -124,6 +124,40 @@ def test_interrupting_a_fit_leaves_a_checkpoint_and_says_how_to_go_on(server, tm
     assert (tmp_path / "m.omfb").read_bytes() == whole
 
 
+def _filled_pipe(folder, content):
+    """A named pipe with some bytes in it that stays open: nobody knows whether more will come."""
+    os.mkfifo(folder / "pipe")
+    pipe = os.open(folder / "pipe", os.O_RDWR)
+    os.write(pipe, content)
+    return pipe
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_fit_to_a_slow_pipe_keeps_what_came_and_ends_with_the_same_model(
+    server, tmp_path, number
+):
+    stream = write_csv(tmp_path / "x.csv", low_rank(1000, 5)).read_bytes()
+    here = {"cwd": tmp_path}
+    words = ["fit", "-", "-r", 2, "--seed", 3, "-q", "-o", "m.omfb"]
+    succeeded(server.run(*words, stdin=tmp_path / "x.csv", **here))
+    whole = (tmp_path / "m.omfb").read_bytes()
+    words = [*words, "--checkpoint", "run.ckpt", "--every", "0.5s"]
+    pipe = _filled_pipe(tmp_path, stream[: len(stream) * 2 // 3])
+    process = server.start(*words, stdin=tmp_path / "pipe", **here)
+    # Saved while the pipe is silent: all of the rows that came but for a part of a block.
+    _wait_for((tmp_path / "run.ckpt").exists, process)
+    _wait_for(lambda: OMFB.load(tmp_path / "run.ckpt").n_samples_seen_ == 512, process)
+    process.send_signal(number)
+    done = process.wait()
+    os.close(pipe)
+    if number == signal.SIGINT:
+        message = one_line(done, 130)
+        assert "interrupted after 512 rows" in message
+        assert "Pipe the same input into: omfb fit - " in message
+    succeeded(server.run(*words, "--resume", stdin=tmp_path / "x.csv", **here))
+    assert (tmp_path / "m.omfb").read_bytes() == whole
+
+
 def test_a_second_process_on_a_checkpoint_is_refused_until_the_first_is_dead(server, tmp_path):
     np.save(tmp_path / "x.npy", low_rank(N_ROWS, N_FEATURES))
     small = {"small_blocks": True, "cwd": tmp_path}

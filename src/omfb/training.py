@@ -12,8 +12,11 @@ from sklearn.utils import check_random_state
 from ._callbacks import Passes
 from .start import window_length
 from .state import Info
-from .streams import DataError, Position, Source, read_ahead, rows_per_block
+from .streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
 from .updates import step
+
+# Enough to hide what a step costs beside its rows, few enough to lose.
+PIPE_ROWS = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,8 @@ def _pass(
     model: Any, source: Source, place: Place, rng: np.random.RandomState, seed: int
 ) -> Iterator[Place]:
     length = rows_per_block(source.n_features, source.dtype, model.batch_size)
+    if not source.rereadable:
+        length = min(length, _rows_of_a_pipe(model))
     shuffle = model.shuffle if source.rereadable else False
     blocks = source.blocks(length, shuffle, rng, place.position)
     if source.read_ahead:
@@ -90,11 +95,22 @@ def _pass(
             model._keep(replace(model._state, code=None))
     unseen = place.unseen
     for block, position in blocks:
-        state, _, info = step(model._state, block, reuse=True)
+        with errors_about(source):
+            state, _, info = step(model._state, block, reuse=True)
         model._keep(state, add(model._totals, info))
         if unseen.any():
             unseen = unseen & ~_observed(block)
         yield replace(place, position=position, unseen=unseen)
+
+
+def _rows_of_a_pipe(model: Any) -> int:
+    """Rows of a pipe to wait for: those that came and are not learned yet are lost with it.
+
+    The number does not depend on how fast they come, as a fit that is resumed must cut the pipe
+    into the same blocks. It is a multiple of the batch size.
+    """
+    rows = max(PIPE_ROWS, window_length(model.n_components))
+    return -(-rows // model.batch_size) * model.batch_size
 
 
 def _after_pass(model: Any, place: Place, stop: bool, rng: np.random.RandomState) -> Place:
@@ -127,7 +143,8 @@ def _started(
     if len(rows) > 1:
         together = scipy.sparse.vstack if scipy.sparse.issparse(rows[0]) else np.concatenate
         rows = [together(rows)]
-    model._keep(model._first(rows[0][:enough], seed))
+    with errors_about(source):
+        model._keep(model._first(rows[0][:enough], seed))
     yield from held
     yield from blocks
 

@@ -34,8 +34,8 @@ class Checkpoints:
         self._rows_then = 0
 
     def is_due(self, n_rows: int) -> bool:
-        """Whether it is time, n_rows having been learned from."""
-        if self.path is None:
+        """Whether it is time, n_rows having been learned from, some of them since the last."""
+        if self.path is None or n_rows == self._rows_then:
             return False
         if self._rows is not None:
             return n_rows - self._rows_then >= self._rows

@@ -21,7 +21,7 @@ from .options import (
     Out,
     Quiet,
 )
-from .writing import bytes_to, table_to
+from .writing import bytes_to, check_ending, is_pipe, table_to
 
 
 @guarded
@@ -55,6 +55,8 @@ def complete(
 
         cat ratings.csv | omfb complete - -m model.omfb --learn > filled.csv
     """
+    from ..streams import errors_about
+
     both = data == PIPE and output == PIPE
     if checkpoint is not None and not learn:
         raise UsageError("--checkpoint keeps what --learn learns: add --learn, or leave it out")
@@ -70,12 +72,13 @@ def complete(
         if hasattr(source, "reader"):
             source.reader.idle = stop.check
         filler = Filler(fitted, learn)
-        if both:
-            from .filtering import Filter
+        with errors_about(source):
+            if both:
+                from .filtering import Filter
 
-            Filter(source, filler, saver, stop, names).run(_rows_seen(start) if there else 0)
-            return
-        _complete_file(source, filler, data, output, stop)
+                Filter(source, filler, saver, stop, names).run(_rows_seen(start) if there else 0)
+                return
+            _complete_file(source, filler, output, stop)
         saver.save(fitted, names)
 
 
@@ -88,21 +91,29 @@ def _rows_seen(checkpoint: Path) -> int:
     return int(pipe["rows"])
 
 
-def _complete_file(source: Any, filler: Filler, data: str, output: str, stop: StopSignal) -> None:
+def _complete_file(source: Any, filler: Filler, output: str, stop: StopSignal) -> None:
     """Fill by the way that keeps most of what the file is."""
     from ..streams.arrays import ArraySource, ZippedSource
     from ..streams.columnar import ColumnarSource
-    from .rewriting import complete_arrays, complete_batches, complete_lines, kind_of
+    from .rewriting import (
+        complete_arrays,
+        complete_batches,
+        complete_lines,
+        file_kind,
+        source_kind,
+    )
 
-    kind = kind_of(output)
-    if hasattr(source, "lines") and kind == kind_of(data, source.lines):
+    given = source_kind(source)
+    of_lines = hasattr(source, "lines")
+    kind = given if of_lines and is_pipe(output) else file_kind(output)
+    if of_lines and kind == given:
         with bytes_to(output) as stream:
             complete_lines(source, filler, stream, stop)
-    elif isinstance(source, ColumnarSource) and kind == "arrow":
+    elif isinstance(source, ColumnarSource) and kind in ("arrow", "csv", "tsv"):
         with bytes_to(output) as stream:
-            complete_batches(source, filler, stream, Path(output).suffix.lower(), stop)
-    elif isinstance(source, ArraySource | ZippedSource) and kind == kind_of(data):
-        complete_arrays(source, filler, data, output, stop)
+            complete_batches(source, filler, stream, check_ending(output), stop)
+    elif isinstance(source, ArraySource | ZippedSource) and kind == given:
+        complete_arrays(source, filler, output, stop)
     else:
         _convert(source, filler, output, stop)
 

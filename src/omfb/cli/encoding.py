@@ -21,10 +21,12 @@ def transform(
 
         omfb transform ratings.csv -m model.omfb -o codes.csv
     """
+    from ..streams import errors_about
+
     fitted, names = load_model(model)
     source = open_for(fitted, names, data, columns, header, format)
     code_names = [f"omfb{i}" for i in range(fitted.n_components)]
-    with table_to(output, code_names, fitted._state.C.dtype) as writer:
+    with errors_about(source), table_to(output, code_names, fitted._state.C.dtype) as writer:
         for rows in blocks_of(source):
             writer.write(fitted.transform(rows))
 
@@ -69,11 +71,13 @@ def score(
     """
     from ..estimator import relative_error
     from ..state import Info
+    from ..streams import errors_about
     from ..training import add
 
     fitted, names = load_model(model)
     source = open_for(fitted, names, data, columns, header, format)
     total = Info(0.0, 0.0)
-    for rows in blocks_of(source):
-        total = add(total, fitted._encode(rows)[1])
+    with errors_about(source):
+        for rows in blocks_of(source):
+            total = add(total, fitted._encode(rows)[1])
     print(1.0 - relative_error(total) ** 2)

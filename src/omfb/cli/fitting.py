@@ -71,6 +71,8 @@ def fit(
 
         cat ratings.csv | omfb fit - -r 5 --columns 1-12 -o model.omfb
     """
+    from ..storage import check_replaceable
+
     parameters = {
         "n_components": components, "lam": lam, "memory": memory, "ridge": ridge,
         "smooth": smooth, "inner_iter": inner_iter, "batch_size": batch_size,
@@ -78,6 +80,7 @@ def fit(
         "random_state": seed,
     }  # fmt: skip
     with StopSignal() as stop, held(checkpoint, resume) as there:
+        check_replaceable(output)
         source = open_data(data, columns=columns, header=header, kind=format)
         model = _model(parameters, source)
         saver = Checkpoints(checkpoint, every, {"source": source.fingerprint()})
@@ -155,33 +158,43 @@ def _learn(
     from ..training import learn_passes
     from .progress import Progress
 
-    if hasattr(source, "reader"):
-        source.reader.idle = stop.check
     names = source.feature_names
+
+    def between_blocks() -> None:
+        if place is not None and saver.is_due(model.n_samples_seen_):
+            saver.save(model, names, place)
+        stop.check()
+
+    if hasattr(source, "reader"):
+        source.reader.idle = between_blocks
     try:
         with Progress(model, source, quiet, log) as progress:
             for here in learn_passes(model, source, place):
                 place = here
                 progress.update(place, last=place.finished)
-                if place.finished or saver.is_due(model.n_samples_seen_):
+                if place.finished:
                     saver.save(model, names, place)
-                if not place.finished:
-                    stop.check()
+                else:
+                    between_blocks()
     except StoppedError:
-        _leave(model, names, place, saver)
+        _leave(model, source, place, saver)
     if place is not None and not quiet:
         _warn_of_unseen(model, names, place.unseen)
 
 
-def _leave(model: Any, names: list[str] | None, place: Any, saver: Checkpoints) -> None:
+def _leave(model: Any, source: Any, place: Any, saver: Checkpoints) -> None:
     """Save what was learned, and say how to go on."""
     if saver.path is None or place is None:
         hint = "" if saver.path is not None else "; with --checkpoint FILE it could go on"
         raise StoppedError(f"interrupted, nothing is kept{hint}")
-    saver.save(model, names, place)
+    saver.save(model, source.feature_names, place)
     command = [word for word in sys.argv[1:] if word != "--resume"]
     again = shlex.join(["omfb", *command, "--resume"])
-    raise StoppedError(f"interrupted; {saver.path} keeps what was learned. Go on with: {again}")
+    how = "Go on with" if source.rereadable else "Pipe the same input into"
+    raise StoppedError(
+        f"interrupted after {model.n_samples_seen_} rows; {saver.path} keeps what was learned. "
+        f"{how}: {again}"
+    )
 
 
 def _warn_of_unseen(model: Any, names: list[str] | None, unseen: Any) -> None:

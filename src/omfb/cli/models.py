@@ -44,12 +44,15 @@ def check_width(source: Any, expected: int, of_what: str) -> None:
 
 
 def blocks_of(source: Any, as_stored: bool = False) -> Any:
-    """The blocks of a source, in order; with `as_stored`, arrays in their own type."""
+    """The blocks of a source, in order and finite; with `as_stored`, arrays in their own type."""
     import numpy as np
 
     from ..streams import rows_per_block
 
     length = rows_per_block(source.n_features, source.dtype, 1)
     how = {"as_stored": True} if as_stored and hasattr(source, "stored") else {}
+    done = 0
     for rows, _ in source.blocks(length, False, np.random.RandomState(0), **how):
+        source.check_finite_rows(rows, done)
+        done += rows.shape[0]
         yield rows

@@ -2,33 +2,34 @@
 
 import zipfile
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 from .filling import Filler
 from .guarding import StopSignal
 from .models import blocks_of
-from .options import PIPE
-from .writing import Npy, batch_writer, bytes_to, table_to
+from .writing import Npy, batch_writer, bytes_to, check_ending, table_to
 
 
-def kind_of(path: str, lines: Any = None) -> str:
+def source_kind(source: Any) -> str:
+    """Files of which kind hold all that the source does: csv, tsv, ndjson, arrow, npy or npz."""
+    if not hasattr(source, "lines"):
+        return file_kind(source.name)
+    if not hasattr(source.lines, "delimiter"):
+        return "ndjson"
+    return "tsv" if source.lines.delimiter == b"\t" else "csv"
+
+
+def file_kind(path: str) -> str:
     """Which endings mean the same kind of file."""
     from ..streams.columnar import ARROW_ENDINGS, PARQUET_ENDINGS
     from ..streams.lines import line_kind
 
-    if lines is not None:
-        return "ndjson" if not hasattr(lines, "delimiter") else _kind_of_text(lines.delimiter)
-    ending = Path(path).suffix.lower()
-    if path == PIPE:
-        return "csv"
+    ending = check_ending(path)
     if ending in PARQUET_ENDINGS + ARROW_ENDINGS:
         return "arrow"
     return ending[1:] if ending in (".npy", ".npz") else line_kind(path)
-
-
-def _kind_of_text(delimiter: bytes) -> str:
-    return "tsv" if delimiter == b"\t" else "csv"
 
 
 def complete_lines(source: Any, filler: Filler, stream: Any, stop: StopSignal) -> None:
@@ -56,15 +57,17 @@ def complete_lines(source: Any, filler: Filler, stream: Any, stop: StopSignal) -
 def complete_batches(
     source: Any, filler: Filler, stream: Any, ending: str, stop: StopSignal
 ) -> None:
-    """Fill a Parquet or Arrow file; the schema is kept, whole numbers stay whole."""
+    """Fill a Parquet or Arrow file; all columns are kept, whole numbers stay whole."""
     from ..streams.columnar import matrix, open_columnar
 
     file = open_columnar(Path(source.name))
-    writer = batch_writer(stream, file.schema, ending)
     names = source.feature_names
-    for group in range(file.n_groups):
-        for batch in file.batches(group, source.rows_at_once(), None):
+    done = 0
+    with closing(file), batch_writer(stream, file.schema, ending) as writer:
+        for batch in _batches(file, source.rows_at_once()):
             rows = matrix(batch.select(names), source.dtype)
+            source.check_finite_rows(rows, done)
+            done += len(rows)
             filled = filler.fill(rows)
             columns = list(batch.columns)
             for feature, position in enumerate(source.chosen):
@@ -72,8 +75,11 @@ def complete_batches(
                 columns[position] = column
             writer.write_batch(type(batch).from_arrays(columns, schema=file.schema))
             stop.check()
-    writer.close()
-    file.close()
+
+
+def _batches(file: Any, at_once: int) -> Iterator[Any]:
+    for group in range(file.n_groups):
+        yield from file.batches(group, at_once, None)
 
 
 def _filled(column: Any, values: Any, filled: Any) -> Any:
@@ -100,7 +106,7 @@ def _filled(column: Any, values: Any, filled: Any) -> Any:
     return compute.replace_with_mask(column, pyarrow.array(holes), given)
 
 
-def complete_arrays(source: Any, filler: Filler, data: str, output: str, stop: StopSignal) -> None:
+def complete_arrays(source: Any, filler: Filler, output: str, stop: StopSignal) -> None:
     """Fill a .npy or .npz file into one of the same type."""
     stored = source.stored
     names = [""] * source.n_features
@@ -111,7 +117,7 @@ def complete_arrays(source: Any, filler: Filler, data: str, output: str, stop: S
         return
     member = getattr(source, "member", "X.npy")
     with bytes_to(output) as stream, zipfile.ZipFile(stream, "w") as archive:
-        with zipfile.ZipFile(data) as old:
+        with zipfile.ZipFile(source.name) as old:
             if hasattr(source, "member"):
                 for other in old.namelist():
                     if other != member:

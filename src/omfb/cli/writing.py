@@ -6,8 +6,8 @@ import os
 import shutil
 import sys
 import zipfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,22 +44,35 @@ def bytes_to(output: str) -> Iterator[Any]:
             yield stream
 
 
-@contextmanager
-def table_to(output: str, names: list[str], dtype: Any, lines: str = "csv") -> Iterator[Writer]:
-    """A writer of rows of numbers; standard output gets `lines`."""
-    from ..streams.columnar import ARROW_ENDINGS, PARQUET_ENDINGS
+def is_pipe(output: str) -> bool:
+    """Whether the output is standard output, or a pipe or device whose name has no ending."""
+    path = Path(output)
+    special = path.exists() and not path.is_file() and not path.is_dir()
+    return output == PIPE or (special and not path.suffix)
 
-    ending = f".{lines}" if output == PIPE else Path(output).suffix.lower()
-    kinds: dict[str, Any] = {
+
+def check_ending(output: str) -> str:
+    """The ending that tells the format to write; CSV where there is a pipe without one."""
+    from ..streams.opening import ENDINGS
+
+    ending = ".csv" if is_pipe(output) else Path(output).suffix.lower()
+    if ending not in ENDINGS:
+        raise UsageError(f"{output}: give it one of the endings {' '.join(ENDINGS)}")
+    return ending
+
+
+@contextmanager
+def table_to(output: str, names: list[str], dtype: Any) -> Iterator[Writer]:
+    """A writer of rows of numbers, the format by the ending."""
+    ending = check_ending(output)
+    kinds: dict[str, Callable[..., Writer]] = {
         ".csv": Text, ".txt": Text, ".tsv": Text, ".tab": Text, ".ndjson": Json, ".jsonl": Json,
-        ".npy": Npy, ".npz": Npz, **dict.fromkeys(PARQUET_ENDINGS + ARROW_ENDINGS, Arrow),
+        ".npy": Npy, ".npz": Npz,
     }  # fmt: skip
-    if ending not in kinds:
-        raise UsageError(f"{output}: give it one of the endings {' '.join(kinds)}")
-    with bytes_to(output) as stream:
-        writer = kinds[ending](stream, names, dtype, ending)
+    kind = kinds.get(ending, Arrow)
+    # Closed after an error, too: pyarrow complains aloud of a writer that is left open.
+    with bytes_to(output) as stream, closing(kind(stream, names, dtype, ending)) as writer:
         yield writer
-        writer.close()
 
 
 class Text:
@@ -188,12 +201,22 @@ class Arrow:
 
 
 def batch_writer(stream: Any, schema: Any, ending: str) -> Any:
-    """A pyarrow writer of record batches."""
+    """A pyarrow writer of record batches to a Parquet, Arrow, CSV or TSV file."""
     import pyarrow
-    from pyarrow import parquet
+    from pyarrow import csv, parquet
 
-    from ..streams.columnar import PARQUET_ENDINGS
+    from ..streams.columnar import ARROW_ENDINGS, PARQUET_ENDINGS
+    from ..streams.lines import TAB_ENDINGS
 
     if ending in PARQUET_ENDINGS:
         return parquet.ParquetWriter(stream, schema)
-    return pyarrow.ipc.new_file(stream, schema)
+    if ending in ARROW_ENDINGS:
+        return pyarrow.ipc.new_file(stream, schema)
+    for field in schema:
+        if pyarrow.types.is_nested(field.type):
+            raise UsageError(
+                f"text has no place for column {field.name!r} of type {field.type}: "
+                f"write a .parquet or .arrow file"
+            )
+    mark = "\t" if ending in TAB_ENDINGS else ","
+    return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(delimiter=mark))

@@ -4,13 +4,14 @@
 """
 
 from .ahead import read_ahead
-from .base import DataError, Position, Source, rows_per_block
+from .base import DataError, Position, Source, errors_about, rows_per_block
 from .opening import is_stream, open_stream
 
 __all__ = [
     "DataError",
     "Position",
     "Source",
+    "errors_about",
     "is_stream",
     "open_stream",
     "read_ahead",

@@ -2,7 +2,10 @@
 
 import mmap
 import os
+import struct
+import tokenize
 import zipfile
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,15 +14,24 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .base import DataError, GroupedSource, Position, Source
+from .base import DataError, GroupedSource, Position, Source, whole_file
 
+# What Python's and SciPy's readers raise for a damaged archive.
+ZIP_FAULTS = (
+    zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, LookupError, TypeError,
+    AttributeError, RuntimeError,
+)  # fmt: skip
+# What NumPy raises for a damaged header, which it reads as Python.
+HEADER_FAULTS = (
+    ValueError, EOFError, SyntaxError, TypeError, tokenize.TokenError, RecursionError,
+)  # fmt: skip
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 class ArraySource(Source):
     """Rows of an array, memory map, CSR matrix or frame, in a true random order if shuffled."""
 
-    def __init__(self, X: Any, name: str = "the array") -> None:
+    def __init__(self, X: Any, name: str = "X") -> None:
         self.name = name
         # A plain view of a map: the subclass makes a map of every block, which takes its time.
         self._X = np.asarray(X) if isinstance(X, np.memmap) else X
@@ -162,7 +174,11 @@ class ZippedSource(GroupedSource):
         row_bytes = self.n_features * self.stored.itemsize
         at_once = max(1, (1 << 22) // max(row_bytes, 1))
         left = (self.n_rows or 0) - skip
-        with zipfile.ZipFile(self._path) as archive, archive.open(self.member) as stream:
+        with (
+            whole_file(self.name, ".npz", *ZIP_FAULTS),
+            zipfile.ZipFile(self._path) as archive,
+            archive.open(self.member) as stream,
+        ):
             read_header(stream, self.name)
             stream.seek(skip * row_bytes, 1)
             while left > 0:
@@ -176,10 +192,8 @@ def open_npy(path: Path) -> ArraySource:
     """A .npy file as a memory map."""
     with path.open("rb") as stream:
         read_header(stream, str(path))
-    try:
+    with whole_file(path, ".npy", ValueError, OSError):
         X = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, OSError) as error:
-        raise DataError(f"{path}: not a whole .npy file ({error}).") from error
     if X.flags.c_contiguous and hasattr(os, "preadv"):
         return NpySource(X, path)
     return ArraySource(X, str(path))
@@ -187,7 +201,7 @@ def open_npy(path: Path) -> ArraySource:
 
 def open_npz(path: Path) -> Source:
     """The sparse matrix in a .npz file, or the array that is alone in it or is called X."""
-    try:
+    with whole_file(path, ".npz", *ZIP_FAULTS):
         with zipfile.ZipFile(path) as archive:
             members = archive.namelist()
             if "format.npy" in members and "indptr.npy" in members:
@@ -200,10 +214,6 @@ def open_npz(path: Path) -> Source:
             with np.load(path, allow_pickle=False) as arrays:
                 return ArraySource(np.ascontiguousarray(arrays[member[:-4]]), str(path))
         return ZippedSource(path, member)
-    except DataError:
-        raise
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError) as error:
-        raise DataError(f"{path}: not a whole .npz file ({error}).") from error
 
 
 def chosen_member(path: Path, members: list[str]) -> str:
@@ -224,7 +234,7 @@ def read_header(stream: Any, name: str) -> tuple[tuple[int, int], bool, np.dtype
             shape, columnwise, dtype = np.lib.format.read_array_header_1_0(stream)
         else:
             shape, columnwise, dtype = np.lib.format.read_array_header_2_0(stream)
-    except (ValueError, EOFError, SyntaxError, TypeError) as error:
+    except HEADER_FAULTS as error:
         raise DataError(f"{name}: not a NumPy array file ({str(error)[:200]}).") from error
     if len(shape) != 2 or dtype.kind not in "fiub" or dtype.itemsize > 8:
         raise DataError(

@@ -2,9 +2,11 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 # A block is about this large: many kernel blocks, and a small part of memory.
@@ -70,9 +72,62 @@ class Source(ABC):
         """What must be the same for a position to mean the same rows."""
         return {"n_features": self.n_features, "n_rows": self.n_rows, "dtype": str(self.dtype)}
 
+    def check_finite(self) -> None:
+        """Read all rows in order; refuse infinity by an error that tells where the first is.
+
+        For when a block was refused: a block of a shuffled pass cannot tell which rows it has.
+        """
+        done = 0
+        length = rows_per_block(self.n_features, self.dtype, 1)
+        for rows, _ in self.blocks(length, False, np.random.RandomState(0)):
+            self.check_finite_rows(rows, done)
+            done += rows.shape[0]
+
+    def check_finite_rows(self, rows: Any, done: int) -> None:
+        """Refuse infinity in some rows that have `done` rows before them."""
+        values = rows.data if scipy.sparse.issparse(rows) else rows
+        infinite = np.isinf(values)
+        if not infinite.any():
+            return
+        if scipy.sparse.issparse(rows):
+            entries = rows.tocoo()
+            row, column = entries.row[infinite][0], entries.col[infinite][0]
+        else:
+            row, column = np.argwhere(infinite)[0]
+        shown = column + 1 if self.feature_names is None else repr(self.feature_names[column])
+        raise DataError(
+            f"{self.name} contains infinity at row {done + row + 1}, column {shown} (the first row "
+            f"is 1). Replace it, by NaN or null if it is unknown."
+        )
+
     def close(self) -> None:
         """Let go of files."""
         return
+
+
+@contextmanager
+def errors_about(source: Source) -> Iterator[None]:
+    """Let errors of the model, which are about X, name the source; those about infinity, a row."""
+    try:
+        yield
+    except DataError:
+        raise
+    except ValueError as error:
+        if source.rereadable:
+            source.check_finite()
+        raise DataError(str(error).replace("X ", f"{source.name} ", 1)) from error
+
+
+@contextmanager
+def whole_file(path: Any, kind: str, *faults: type[Exception]) -> Iterator[None]:
+    """Let the errors by which a reader refuses a damaged file name the file."""
+    try:
+        yield
+    except DataError:
+        raise
+    except faults as error:
+        reason = " ".join(str(error).split())[:120]
+        raise DataError(f"{path}: not a whole {kind} file ({reason}).") from error
 
 
 def rows_per_block(n_features: int, dtype: np.dtype[Any], multiple: int) -> int:

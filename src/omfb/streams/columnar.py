@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import DataError, GroupedSource, rows_of
+from .base import DataError, GroupedSource, rows_of, whole_file
 from .choosing import Columns, choose
 
 PARQUET_ENDINGS = (".parquet", ".pq")
@@ -31,7 +31,8 @@ class ColumnarSource(GroupedSource):
         self.name = str(path)
         self._file = open_columnar(path)
         schema = self._file.schema
-        self.chosen = _choose(self.name, schema, columns, wanted)
+        with whole_file(path, path.suffix, ValueError):  # notes of pandas that are no JSON
+            self.chosen = _choose(self.name, schema, columns, wanted)
         self.n_columns = len(schema)
         names = schema.names
         self._fields = [names[i] for i in self.chosen]
@@ -50,22 +51,12 @@ class ColumnarSource(GroupedSource):
             if skip >= batch.num_rows:
                 skip -= batch.num_rows
                 continue
-            rows = matrix(batch.slice(skip), self.dtype)
-            self._check(rows, group)
+            yield matrix(batch.slice(skip), self.dtype)
             skip = 0
-            yield rows
 
     def rows_at_once(self) -> int:
         """Rows of a record batch that is small beside memory."""
         return max(1, BATCH_BYTES // (self.n_features * self.dtype.itemsize))
-
-    def _check(self, rows: NDArray[Any], group: int) -> None:
-        if np.isinf(rows).any():
-            row, column = np.argwhere(np.isinf(rows))[0]
-            raise DataError(
-                f"{self.name}: row {row + 1} of a batch in row group {group + 1}, column "
-                f"{self._fields[column]!r}: infinite; replace it by null."
-            )
 
     def close(self) -> None:
         """See `Source.close`."""
@@ -78,6 +69,7 @@ class ParquetFile:
     def __init__(self, path: Path) -> None:
         from pyarrow import parquet
 
+        self._path = path
         self._file = parquet.ParquetFile(path, pre_buffer=False)
         self.schema = self._file.schema_arrow
         self.n_rows = self._file.metadata.num_rows
@@ -85,7 +77,8 @@ class ParquetFile:
 
     def batches(self, group: int, at_once: int, fields: list[str] | None) -> Iterator[Any]:
         """Record batches of a group."""
-        return self._file.iter_batches(at_once, row_groups=[group], columns=fields)
+        with whole_file(self._path, "Parquet", *arrow_faults()):
+            yield from self._file.iter_batches(at_once, row_groups=[group], columns=fields)
 
     def close(self) -> None:
         """Close the file."""
@@ -98,6 +91,7 @@ class ArrowFile:
     def __init__(self, path: Path) -> None:
         import pyarrow
 
+        self._path = path
         # Not mapped: the pages of a map would count as memory of the process, all of them.
         self._stream = pyarrow.OSFile(str(path))
         self._file = pyarrow.ipc.open_file(self._stream)
@@ -107,7 +101,8 @@ class ArrowFile:
 
     def batches(self, group: int, at_once: int, fields: list[str] | None) -> Iterator[Any]:
         """Record batches of a group."""
-        batch = self._file.get_batch(group)
+        with whole_file(self._path, "Arrow", *arrow_faults()):
+            batch = self._file.get_batch(group)
         batch = batch if fields is None else batch.select(fields)
         for start in range(0, batch.num_rows, at_once):
             yield batch.slice(start, at_once)
@@ -120,19 +115,24 @@ class ArrowFile:
 def open_columnar(path: Path) -> Any:
     """The file, opened; an error says what it needs."""
     try:
-        import pyarrow
+        import pyarrow  # noqa: F401
     except ImportError as error:
         raise DataError(
             f"{path}: Parquet and Arrow files need pyarrow: pip install 'omfb[files]'"
         ) from error
-    kind = ParquetFile if path.suffix.lower() in PARQUET_ENDINGS else ArrowFile
-    try:
-        return kind(path)
-    except (pyarrow.ArrowException, OSError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError | IsADirectoryError):
-            raise
-        reason = str(error).splitlines()[0][:120]
-        raise DataError(f"{path}: not a whole {path.suffix[1:]} file ({reason}).") from error
+    path.open("rb").close()  # its errors are clearer than pyarrow's
+    if path.suffix.lower() in PARQUET_ENDINGS:
+        with whole_file(path, "Parquet", *arrow_faults()):
+            return ParquetFile(path)
+    with whole_file(path, "Arrow", *arrow_faults()):
+        return ArrowFile(path)
+
+
+def arrow_faults() -> tuple[type[Exception], ...]:
+    """What pyarrow raises for a damaged file; names that are no text are a ValueError."""
+    import pyarrow
+
+    return pyarrow.ArrowException, OSError, ValueError
 
 
 def matrix(batch: Any, dtype: np.dtype[Any]) -> NDArray[Any]:

@@ -3,6 +3,7 @@
 import io
 import os
 import select
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,7 +19,7 @@ from .delimited import BYTE_ORDER_MARK, RowError, whole_lines
 GROUP_BYTES = 1 << 23
 # A line longer than this is no row of numbers but a file of another kind.
 LONGEST_LINE = 1 << 28
-# How long a signal or a checkpoint that is due may have to wait for a silent pipe.
+# How long a signal, a checkpoint that is due, or a row may have to wait for a silent pipe.
 IDLE_SECONDS = 0.2
 
 TAB_ENDINGS = (".tsv", ".tab")
@@ -179,7 +180,7 @@ class LineReader:
     def __init__(self, stream: Any, name: str = "standard input") -> None:
         self.name = name
         self._stream = stream
-        self._waiting = b""
+        self._waiting = bytearray()
         self._ended = False
         self.idle: Callable[[], None] = _nothing
         try:
@@ -189,39 +190,49 @@ class LineReader:
 
     def line(self) -> bytes:
         """The next line with its ending; nothing at the end."""
-        while True:
-            end = self._waiting.find(b"\n")
-            if end >= 0:
-                line, self._waiting = self._waiting[: end + 1], self._waiting[end + 1 :]
-                return line
-            if self._ended:
-                line, self._waiting = self._waiting, b""
-                return line
+        searched = 0
+        while (end := self._waiting.find(b"\n", searched)) < 0 and not self._ended:
+            searched = len(self._waiting)
             self._more(1 << 16)
+        return self._taken(end + 1 if end >= 0 else len(self._waiting))
 
     def chunk(self, size: int) -> bytes:
-        """Whole lines of about `size` bytes; less at the end, b"" after it."""
-        while not self._ended and (len(self._waiting) < size or b"\n" not in self._waiting):
+        """Whole lines of about `size` bytes, or what a slow pipe brings in a while; b"" at the end.
+
+        So a row that has arrived is not kept waiting for a million bytes to come after it.
+        """
+        patience = time.monotonic() + IDLE_SECONDS
+        searched, whole = 0, False
+        while not self._ended:
+            whole = whole or self._waiting.find(b"\n", searched) >= 0
+            searched = len(self._waiting)
+            if whole and (searched >= size or time.monotonic() >= patience):
+                return self._taken(self._waiting.rindex(b"\n") + 1)
             self._more(1 << 20)
-        end = len(self._waiting) if self._ended else self._waiting.rindex(b"\n") + 1
-        chunk, self._waiting = self._waiting[:end], self._waiting[end:]
-        return chunk
+        return self._taken(len(self._waiting))
+
+    def _taken(self, count: int) -> bytes:
+        taken = bytes(self._waiting[:count])
+        del self._waiting[:count]
+        return taken
 
     def _more(self, size: int) -> None:
+        """Wait a while for data; `idle` if none come."""
         if len(self._waiting) > LONGEST_LINE:
             raise DataError(f"{self.name}: a line of more than {LONGEST_LINE} bytes is no row.")
         if self._descriptor is None:
             data = self._stream.read(size)
-        else:
-            while not select.select([self._descriptor], [], [], IDLE_SECONDS)[0]:
-                self.idle()
+        elif select.select([self._descriptor], [], [], IDLE_SECONDS)[0]:
             data = os.read(self._descriptor, size)
+        else:
+            self.idle()
+            return
         self._ended = not data
         self._waiting += data
 
     def back(self, line: bytes) -> None:
         """Put a line back, to be the next one."""
-        self._waiting = line + self._waiting
+        self._waiting[:0] = line
 
 
 def _nothing() -> None:
