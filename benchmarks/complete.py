@@ -21,13 +21,11 @@ from data import AbsentError, Rows, complete_sets
 from figures import Panel, draw
 from peers import COMPLETE, OURS, Peer
 from scipy.sparse.linalg import eigsh
-from timing import child, limited, options, race, reached, resident, spread, write
+from timing import Curve, child, limited, options, race, reached, resident, spread, write
 
 TARGETS = (0.05, 0.01, 0.005)  # above the optimum
 # Seconds for one race, seconds for one peer on one set in all repeats, repeats at most.
 BUDGETS = {"tiny": (0.05, 0.05, 2), "quick": (0.6, 0.8, 3), "full": (15.0, 25.0, 7)}
-
-Curve = list[list[float]]
 
 
 def judge_of(data: Rows) -> Callable[[Any], tuple[float, float]]:
@@ -77,7 +75,7 @@ def contest(peers: list[Peer], data: Rows, size: str, threads: int) -> list[dict
                     reasons[peer.name] = f"{type(error).__name__}: {error}"
                     break
                 mine.setdefault(variant, []).append(curve)
-                spent[peer.name] += curve[-1][0] if curve else 0.0
+                spent[peer.name] += curve[-1].seconds if curve else 0.0
     return [result(peer, curves[peer.name], reasons.get(peer.name)) for peer in peers]
 
 
@@ -89,7 +87,7 @@ def best_variants(curves: dict[int, list[Curve]]) -> list[int]:
 def best_variant(curves: dict[int, list[Curve]], target: float) -> int:
     return min(
         curves,
-        key=lambda v: (reached(curves[v][0], target), min(error for _, error in curves[v][0])),
+        key=lambda v: (reached(curves[v][0], target), min(p.score for p in curves[v][0])),
     )
 
 
@@ -106,20 +104,20 @@ def result(peer: Peer, curves: dict[int, list[Curve]], reason: str | None) -> di
     return {
         **peer.about(),
         "times": times,
-        "least": min(error for _, error in front),
-        "seconds": front[-1][0],
+        "least": min(point.score for point in front),
+        "seconds": front[-1].seconds,
         "curve": lower_envelope(front),
         "variant": shown[-1],
     }
 
 
-def lower_envelope(points: Curve) -> Curve:
+def lower_envelope(points: Curve) -> list[list[float]]:
     """What was reached by each time, over all variants."""
     best, kept = math.inf, []
-    for seconds, error in points:
-        if error < best and math.isfinite(error):
-            best = error
-            kept.append([seconds, error])
+    for point in points:
+        if point.score < best and math.isfinite(point.score):
+            best = point.score
+            kept.append([point.seconds, point.score])
     return kept
 
 

@@ -154,12 +154,15 @@ def fill(X: np.ndarray, U: np.ndarray) -> np.ndarray:
     return np.linalg.solve(systems, sides[:, :, None])[:, :, 0] @ U.T
 
 
-FACES = tuple({"lam": lam, "ridge": ridge} for lam in (1.0, 3.0) for ridge in (0.3, 1.0, 3.0))
+FACES = tuple(
+    {"lam": lam, "ridge": ridge} for lam in (3.0, 10.0, 30.0) for ridge in (0.3, 1.0, 3.0)
+)
 IN_TIME = tuple(
-    {"r": r, "start": "noise", "lam": lam, "ridge": 5.0, "smooth": smooth, "shuffle": False}
-    for smooth in (10.0, 3.0, 30.0, 100.0)
-    for r in (2, 3, 1)
-    for lam in (100.0, 10.0)
+    {"r": r, "start": "noise", "lam": lam, "ridge": ridge, "smooth": smooth, "shuffle": False}
+    for lam in (100.0, 1000.0)
+    for ridge in (5.0, 20.0)
+    for smooth in (10.0, 30.0)
+    for r in (2, 3)
 )
 POSITIVE = "non-negative factors suit sums of positive parts, such as pixels and concentrations"
 SHIFTED = "series with negative values are shifted by their least one"
@@ -171,7 +174,7 @@ TIMELESS: tuple[Peer, ...] = (
     Peer("NonnegMFPy", "NonnegMFPy", nonneg_mfpy, settings=f"its defaults; {SHIFTED}",
          strength=POSITIVE),
     Peer("cmfrec", "cmfrec", cmfrec,
-         variants=tuple({"lambda_": a, "r": r} for r in (1, 2, 3) for a in (1.0, 10.0, 30.0)),
+         variants=tuple({"lambda_": a, "r": r} for a in (1.0, 10.0, 30.0) for r in (2, 1, 3)),
          settings="`CMF`, ALS with biases, 10 rounds (all its defaults); `lambda_` 1, 10, 30 and "
          "r, 2r or 3r components chosen",
          strength="alternating least squares on the whole matrix, with a bias for each row and "
@@ -205,8 +208,8 @@ def contestants(problem: Holes) -> tuple[Peer, ...]:
     """Those for this panel; ours first."""
     grid = IN_TIME if problem.in_time else FACES
     said = (
-        "in time: `shuffle=False`, `ridge=5`, a small noise as `init`; `lam`, `smooth` and "
-        "r, 2r or 3r components" if problem.in_time else "faces: `lam` and `ridge`"
+        "in time: `shuffle=False`, a small noise as `init`; `lam`, `ridge`, `smooth` and "
+        "2r or 3r components" if problem.in_time else "faces: `lam` and `ridge`"
     )  # fmt: skip
     ours = Peer(OURS, "omfb", omfb, variants=grid, settings=f"{said} chosen")
     if not problem.in_time:

@@ -11,20 +11,20 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from data import HOLES, AbsentError, Holes, with_holes
 from figures import Panel, draw
 from fillers import contestants
 from peers import OURS, Peer
-from timing import child, limited, options, race, reached, spread, write
+from timing import Curve, Point, child, limited, options, race, reached, spread, write
 
 # Seconds: of a race, of all trials of settings, of a peer in all repeats; repeats; of a slow peer.
 BUDGETS = {
     "tiny": (0.05, 0.05, 0.05, 2, 60.0),
     "quick": (0.4, 0.7, 0.5, 2, 6.0),
-    "full": (10.0, 15.0, 20.0, 5, 240.0),
+    "full": (8.0, 8.0, 8.0, 5, 100.0),
 }
 SLOW_AT_A_TIME = 2
 
@@ -39,34 +39,60 @@ def judge_of(problem: Holes) -> Callable[[Any], tuple[float, float]]:
     return judge
 
 
-def choose(peer: Peer, problem: Holes, threads: int, budget: float) -> tuple[dict[str, Any], int]:
-    """The settings with the least error on entries hidden for this; how many were tried.
+class Choice(NamedTuple):
+    """The settings of a peer, when it stops, and how many settings were tried."""
 
-    Each gets its share of the budget, and one snapshot at least; when four times the budget is
-    spent, the rest is not tried.
+    settings: dict[str, Any]
+    steps: int
+    tried: int
+
+
+def choose(peer: Peer, problem: Holes, threads: int, budget: float) -> Choice:
+    """Settings and steps with the least error on entries hidden for this.
+
+    Two rounds of the same budget: one for all settings, with a share of it for each and one
+    snapshot at least, and one for the three best of them, if more time can change anything.
     """
-    if len(peer.variants) == 1:
-        return peer.variants[0], 1
+    if len(peer.variants) == 1 and not peer.learns:
+        return Choice(peer.variants[0], 1, 1)
     trial = problem.again(seed=2)
-    limit = budget / len(peer.variants)
-    errors, started = [], time.perf_counter()
-    for settings in peer.variants:
-        curve = race(peer.train(trial, threads, **settings), judge_of(trial), limit)
-        errors.append(min((e for _, e in curve if math.isfinite(e)), default=math.inf))
-        if time.perf_counter() - started > 4 * budget:
+    started = time.perf_counter()
+    best: dict[int, Point] = {}
+    unfinished = set()
+
+    def try_out(number: int, limit: float) -> None:
+        steps = peer.train(trial, threads, **peer.variants[number])
+        curve = race(steps, judge_of(trial), limit)
+        finite = [point for point in curve if math.isfinite(point.score)]
+        best[number] = min(finite, key=lambda p: p.score, default=Point(0.0, math.inf, 1))
+        if next(steps, None) is not None:
+            unfinished.add(number)
+
+    for number in range(len(peer.variants)):
+        try_out(number, budget / len(peer.variants))
+        if time.perf_counter() - started > 2 * budget:
             break
-    return peer.variants[int(np.argmin(errors))], len(errors)
+    tried = len(best)
+    for number in unfinished.intersection(sorted(best, key=lambda n: best[n].score)[:3]):
+        try_out(number, budget / 3)
+    chosen = min(best, key=lambda n: best[n].score)
+    return Choice(peer.variants[chosen], best[chosen].steps, tried)
 
 
 def compete(peer: Peer, problem: Holes, size: str, threads: int) -> dict[str, Any]:
     """One race of one peer, its settings chosen before."""
     limit, trial = BUDGETS[size][:2]
     try:
-        settings, tried = choose(peer, problem, threads, trial)
-        curve = race(peer.train(problem, threads, **settings), judge_of(problem), limit)
+        choice = choose(peer, problem, threads, trial)
+        return {**choice._asdict(), "curves": [run(peer, problem, choice, limit, threads)]}
     except Exception as error:  # a peer may fail in any way: say how
         return {"reason": f"{type(error).__name__}: {error}"[:200]}
-    return {"chosen": settings, "tried": tried, "curves": [curve]}
+
+
+def run(peer: Peer, problem: Holes, choice: Choice, limit: float, threads: int) -> Curve:
+    """One race with the settings and the number of steps that were chosen."""
+    steps = peer.train(problem, threads, **choice.settings)
+    return race(steps, judge_of(problem), limit, most=choice.steps)
 
 
 def contest(peers: list[Peer], problem: Holes, size: str, threads: int) -> dict[str, dict]:
@@ -76,11 +102,11 @@ def contest(peers: list[Peer], problem: Holes, size: str, threads: int) -> dict[
     for _ in range(1, repeats):
         for peer in peers:
             mine = found[peer.name]
-            spent = sum(curve[-1][0] for curve in mine.get("curves", ()))
+            spent = sum(curve[-1].seconds for curve in mine.get("curves", ()))
             if "reason" in mine or spent >= budget:
                 continue
-            steps = peer.train(problem, threads, **mine["chosen"])
-            mine["curves"].append(race(steps, judge_of(problem), limit))
+            choice = Choice(mine["settings"], mine["steps"], mine["tried"])
+            mine["curves"].append(run(peer, problem, choice, limit, threads))
     return found
 
 
@@ -96,23 +122,22 @@ def slow_contest(peers: list[Peer], name: str, size: str, threads: int) -> dict[
         return dict(zip([peer.name for peer in peers], pool.map(one, peers), strict=True))
 
 
-def result(peer: Peer, found: dict[str, Any], ours: list[list[float]]) -> dict[str, Any]:
-    """What the page needs: best error, when, and when omfb was as good."""
+def result(peer: Peer, found: dict[str, Any], ours: list[Curve]) -> dict[str, Any]:
+    """What the page needs: the error where it stopped, when, and when omfb was as good."""
     if "reason" in found:
         return {**peer.about(), "reason": found["reason"]}
-    curves = found["curves"]
-    bests = [min(error for _, error in curve) for curve in curves]
-    least = float(np.median(bests))
+    curves = [[Point(*point) for point in curve] for curve in found["curves"]]
+    error = float(np.median([curve[-1].score for curve in curves]))
     # "As good" is within one in a thousand: the last digits take for ever and tell nothing.
-    taken = [reached(curve, 1.001 * best) for curve, best in zip(curves, bests, strict=True)]
+    taken = [reached(curve, 1.001 * curve[-1].score) for curve in curves]
     return {
         **peer.about(),
-        "chosen": found["chosen"],
+        "chosen": found["settings"],
         "tried": [found["tried"], len(peer.variants)],
-        "rmse": least,
+        "rmse": error,
         "seconds": spread(taken),
-        "ours": spread([reached(curve, 1.001 * least) for curve in ours]),
-        "curve": [point for point in curves[0] if math.isfinite(point[1])],
+        "ours": spread([reached(curve, 1.001 * error) for curve in ours]),
+        "curve": [point[:2] for point in curves[0] if math.isfinite(point.score)],
     }
 
 

@@ -15,8 +15,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 from threadpoolctl import threadpool_limits
@@ -98,12 +99,20 @@ def _cpu() -> str:
     return names[0].partition(":")[2].strip() if names else platform.processor()
 
 
+def shown(seconds: float) -> str:
+    """Seconds in a unit that suits them."""
+    for unit, size in (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6)):
+        if seconds >= size or unit == "µs":
+            break
+    return f"{seconds / size:.3g} {unit}"
+
+
 def report(rows: list[Row], machine: dict[str, object], out: Path | None) -> None:
     """Print the table as Markdown; write it as JSON."""
-    print("| what | where | measured | expected | µs each | |")
+    print("| what | where | measured | expected | takes | |")
     print("|---|---|---:|---|---:|---|")
     for row in rows:
-        each = "" if row.seconds is None else f"{1e6 * row.seconds:.1f}"
+        each = "" if row.seconds is None else shown(row.seconds)
         mark = "" if not row.expected else "met" if row.met else "**not met**"
         print(f"| {row.what} | {row.where} | {row.value:.2f} | {row.expected} | {each} | {mark} |")
     if out is not None:
@@ -144,34 +153,52 @@ Snapshot = Callable[[], Any]
 Judge = Callable[[Snapshot], tuple[float, float]]
 
 
-def race(steps: Iterator[Snapshot], judge: Judge, limit: float, enough: float = -math.inf):
+class Point(NamedTuple):
+    """How good a contestant was, after so much time and so many steps; lower is better."""
+
+    seconds: float
+    score: float
+    steps: int
+
+
+Curve = list[Point]
+
+
+def race(
+    steps: Iterator[Snapshot],
+    judge: Judge,
+    limit: float,
+    enough: float = -math.inf,
+    most: float = math.inf,
+) -> Curve:
     """Seconds and score of the snapshots that a contestant yields while it learns.
 
     The clock stands still while a snapshot is judged. A judge returns the score, lower is better,
     and the seconds that making the result of this snapshot took. Ends when the steps do, after
-    `limit` seconds, or when the score is good enough.
+    `limit` seconds or `most` steps, or when the score is good enough.
     """
-    curve: list[list[float]] = []
+    curve: Curve = []
     seconds, judged = 0.0, 0.0
-    while True:
+    for done in count(1):
         start = time.perf_counter()
         snapshot = next(steps, None)
         seconds += time.perf_counter() - start
-        last = snapshot is None or seconds > limit
+        last = seconds > limit or done >= most
         if snapshot is None:
-            return curve
+            break
         if seconds >= GROWTH * judged or last:
             judged = seconds
             score, extra = judge(snapshot)
-            curve.append([seconds + extra, score])
+            curve.append(Point(seconds + extra, score, done))
             last = last or score <= enough or not math.isfinite(score)
         if last:
-            return curve
+            break
+    return curve
 
 
-def reached(curve: list[list[float]], target: float) -> float:
+def reached(curve: Curve, target: float) -> float:
     """Seconds until the score was at most the target; infinity if it never was."""
-    return min((seconds for seconds, score in curve if score <= target), default=math.inf)
+    return min((point.seconds for point in curve if point.score <= target), default=math.inf)
 
 
 def spread(values: Sequence[float]) -> dict[str, float | int | None]:

@@ -30,8 +30,10 @@ def first_dictionary(
     """C of shape (n_features, n_components), in units of a power of two, and that power."""
     rng = np.random.default_rng(seed)
     head = X[: window_length(n_components)]
-    observed = canonical(head).data if scipy.sparse.issparse(head) else head
-    observed = observed[~np.isnan(observed)]
+    observed = canonical(head).data if scipy.sparse.issparse(head) else head.ravel()
+    missing = np.isnan(observed)
+    if missing.any():
+        observed = observed[~missing]
     check_finite(observed[None], squares=False)
     scale = _scale_of(observed)
     shape = (X.shape[1], n_components)
@@ -39,20 +41,30 @@ def first_dictionary(
         C = np.asarray(init, dtype=np.float64).T / scale
     elif init == "random":
         C = rng.random(shape)
+    elif observed.size < MOSTLY_OBSERVED * head.shape[0] * head.shape[1]:
+        C = SMALL * _size(observed, scale) * rng.standard_normal(shape)
     else:
-        observed = observed.astype(np.float64) / scale
-        size = float(np.sqrt(np.mean(observed**2))) if observed.any() else 1.0
+        head = dense_with_holes(head)
+        atoms = _independent_rows(_filled(head, scale), n_components, rng)
         # With atoms 1/√r the size of a row, a code has unit variance in each entry: then λ counts
         # in observations, and the first dictionary weighs as much as λ of them.
-        C = size / np.sqrt(n_components) * rng.standard_normal(shape)
-        if observed.size < MOSTLY_OBSERVED * head.shape[0] * head.shape[1]:
-            C *= SMALL * np.sqrt(n_components)
-        else:
-            head = dense_with_holes(head)
-            atoms = _independent_rows(_filled(head, scale), n_components, rng)
-            C[:, : len(atoms)] = atoms.T / np.sqrt(n_components)
+        C = np.empty(shape)
+        C[:, : len(atoms)] = atoms.T
+        if len(atoms) < n_components:
+            C[:, len(atoms) :] = _size(observed, scale) * rng.standard_normal(
+                (shape[0], n_components - len(atoms))
+            )
+        C /= np.sqrt(n_components)
+        if missing.any():
             C[np.isnan(head).all(axis=0)] = 0.0  # nothing is known of these features yet
     return np.ascontiguousarray(C, dtype=X.dtype), scale
+
+
+def _size(observed: NDArray[Any], scale: float) -> float:
+    """Root mean square of the observed entries, in units of the scale; 1 if all are zero."""
+    if not observed.any():
+        return 1.0
+    return float(np.sqrt(np.mean((observed.astype(np.float64) / scale) ** 2)))
 
 
 def _scale_of(observed: NDArray[Any]) -> float:
@@ -67,8 +79,11 @@ def _scale_of(observed: NDArray[Any]) -> float:
 
 def _filled(head: NDArray[Any], scale: float) -> NDArray[np.float64]:
     """The rows as float64, each hole filled by its feature's mean."""
-    rows = head.astype(np.float64) / scale
+    rows = head.astype(np.float64)
+    rows /= scale
     holes = np.isnan(rows)
+    if not holes.any():
+        return rows
     counts = np.maximum(np.count_nonzero(~holes, axis=0), 1)
     means = np.where(holes, 0.0, rows).sum(axis=0) / counts
     return np.where(holes, means, rows)
@@ -78,10 +93,12 @@ def _independent_rows(
     rows: NDArray[np.float64], most: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
     """Up to `most` rows, drawn at random, none of which is (nearly) a combination of the others."""
-    rows = rows[rng.permutation(len(rows))]
-    norms = np.linalg.norm(rows, axis=1)
-    rows, norms = rows[norms > 0.0], norms[norms > 0.0]
-    cosines = (rows @ rows.T) / np.outer(norms, norms)
+    products = rows @ rows.T
+    order = rng.permutation(len(rows))
+    order = order[np.diagonal(products)[order] > 0.0]
+    norms = np.sqrt(np.diagonal(products)[order])
+    cosines = products[np.ix_(order, order)] / np.outer(norms, norms)
     # Cholesky's diagonal is what is new in a row; the jitter keeps it going past dependent rows.
-    new = np.diagonal(np.linalg.cholesky(cosines + 1e-2 * NEW_ENERGY * np.eye(len(rows)))) ** 2
-    return rows[new > NEW_ENERGY][:most]
+    jitter = 1e-2 * NEW_ENERGY * np.eye(len(order))
+    new = np.diagonal(np.linalg.cholesky(cosines + jitter)) ** 2
+    return rows[order[new > NEW_ENERGY][:most]]
