@@ -21,7 +21,7 @@ from data import AbsentError, Rows, complete_sets
 from figures import Panel, draw
 from peers import COMPLETE, OURS, Peer
 from scipy.sparse.linalg import eigsh
-from timing import Curve, child, limited, options, race, reached, resident, spread, write
+from timing import Curve, child, limited, options, race, reached, resident, say, spread, write
 
 TARGETS = (0.05, 0.01, 0.005)  # above the optimum
 # Seconds for one race, seconds for one peer on one set in all repeats, repeats at most.
@@ -61,6 +61,7 @@ def contest(peers: list[Peer], data: Rows, size: str, threads: int) -> list[dict
     spent = dict.fromkeys(curves, 0.0)
     reasons: dict[str, str] = {}
     for turn in range(repeats):
+        say(f"{data.name}: turn {turn + 1} of {repeats}")
         for peer in peers:
             if peer.name in reasons or (turn and spent[peer.name] >= budget):
                 continue

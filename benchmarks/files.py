@@ -22,7 +22,7 @@ from timing import Row, environment, report
 
 N_FEATURES, N_COMPONENTS = 1000, 30
 # Of a text file, ten times as long for the same rows, a part is enough.
-TEXT_SHARE = 1 / 16
+TEXT_SHARE = 1 / 40
 
 # What a child process runs: `seconds`, then its peak memory in MB.
 CHILD = """

@@ -18,13 +18,13 @@ from data import HOLES, AbsentError, Holes, with_holes
 from figures import Panel, draw
 from fillers import contestants
 from peers import OURS, Peer
-from timing import Curve, Point, child, limited, options, race, reached, spread, write
+from timing import Curve, Point, child, limited, options, race, reached, say, spread, write
 
 # Seconds: of a race, of all trials of settings, of a peer in all repeats; repeats; of a slow peer.
 BUDGETS = {
     "tiny": (0.05, 0.05, 0.05, 2, 60.0),
     "quick": (0.4, 0.7, 0.5, 2, 6.0),
-    "full": (8.0, 8.0, 8.0, 5, 100.0),
+    "full": (4.0, 2.5, 3.0, 3, 45.0),
 }
 SLOW_AT_A_TIME = 2
 
@@ -53,7 +53,7 @@ def choose(peer: Peer, problem: Holes, threads: int, budget: float) -> Choice:
     Two rounds of the same budget: one for all settings, with a share of it for each and one
     snapshot at least, and one for the three best of them, if more time can change anything.
     """
-    if len(peer.variants) == 1 and not peer.learns:
+    if len(peer.variants) == 1 and (peer.apart or not peer.learns):
         return Choice(peer.variants[0], 1, 1)
     trial = problem.again(seed=2)
     started = time.perf_counter()
@@ -98,7 +98,11 @@ def run(peer: Peer, problem: Holes, choice: Choice, limit: float, threads: int) 
 def contest(peers: list[Peer], problem: Holes, size: str, threads: int) -> dict[str, dict]:
     """All peers in turn, again and again; those that took long, less often."""
     limit, _, budget, repeats, _ = BUDGETS[size]
-    found = {peer.name: compete(peer, problem, size, threads) for peer in peers}
+    found = {}
+    for peer in peers:
+        start = time.perf_counter()
+        found[peer.name] = compete(peer, problem, size, threads)
+        say(f"{problem.name}: {peer.name}, {time.perf_counter() - start:.0f} s")
     for _ in range(1, repeats):
         for peer in peers:
             mine = found[peer.name]

@@ -24,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 RESULTS = Path(__file__).resolve().parent / "results"
 # A snapshot is judged when so much more time has passed than at the last one: judging is slow.
-GROWTH = 1.1
+GROWTH = 1.25
 
 
 @dataclass(frozen=True)
@@ -224,6 +224,11 @@ def resident(peak: bool) -> float:
         return int(line.split()[1]) / 1024
     unit = 2**20 if sys.platform == "darwin" else 2**10
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
+
+
+def say(what: str) -> None:
+    """Where a long benchmark is."""
+    print(what, file=sys.stderr, flush=True)
 
 
 def child(script: str, arguments: Sequence[str], timeout: float) -> dict[str, Any]:
