@@ -101,12 +101,14 @@ class State:
 
 
 class Info(NamedTuple):
-    """What a step tells: energies over the observed entries, in units of the state's scale.
-
-    The prequential error of the step is sqrt(residual / energy).
-    """
+    """What a step tells: energies over the observed entries, in units of the state's scale."""
 
     residual: float
     """‖y − C x‖², summed over the rows, each with the dictionary before it learned from the row."""
     energy: float
     """‖y‖², summed over the rows."""
+
+    @property
+    def error(self) -> float:
+        """The prequential error, sqrt(residual / energy); 0 where there was nothing to explain."""
+        return float(np.sqrt(self.residual / self.energy)) if self.energy > 0.0 else 0.0

@@ -69,7 +69,6 @@ def score(
 
         omfb score ratings.csv -m model.omfb
     """
-    from ..estimator import relative_error
     from ..state import Info
     from ..streams import errors_about
     from ..training import add
@@ -80,4 +79,4 @@ def score(
     with errors_about(source):
         for rows in blocks_of(source):
             total = add(total, fitted._encode(rows)[1])
-    print(1.0 - relative_error(total) ** 2)
+    print(1.0 - total.error**2)
