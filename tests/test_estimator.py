@@ -6,44 +6,23 @@ import pickle
 import re
 
 import numpy as np
-import pandas as pd
-import polars as pl
 import pytest
 import scipy.sparse
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from omfb import OMFB, OMFBImputer, codes
 
 from . import reference
+from .making import BOTH, rows, same, snapshot, sparse
 
 settings.register_profile(
     "omfb", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.load_profile("omfb")
-
-BOTH = pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
-
-
-def rows(rng, n=50, m=10, holes=0.0, dtype=np.float64):
-    Y = rng.normal(size=(n, 3)) @ rng.normal(size=(3, m)) + 0.1 * rng.normal(size=(n, m))
-    Y[rng.random(Y.shape) < holes] = np.nan
-    return Y.astype(dtype)
-
-
-def same(a, b, tolerance=1e-10):
-    """Equal to rounding: over some fifty well-conditioned steps it stays far below this."""
-    a, b = np.asarray(a, float), np.asarray(b, float)
-    return a.shape == b.shape and np.abs(a - b).max() <= tolerance * np.abs(b).max()
-
-
-def snapshot(model):
-    """Everything a model holds, to compare bit by bit."""
-    return pickle.dumps(model)
 
 
 # With smooth > 0 the rows of `transform` are one sequence: order matters there, by intent.
@@ -83,11 +62,6 @@ def streams(draw):
         random_state=draw(st.integers(0, 5)),
     )
     return X, cuts, model, draw(st.sampled_from([np.asarray, sparse]))
-
-
-def sparse(X):
-    row, column = np.nonzero(~np.isnan(X))
-    return scipy.sparse.csr_array((X[row, column], (row, column)), shape=X.shape)
 
 
 @pytest.mark.filterwarnings("ignore:Never observed")
@@ -322,233 +296,3 @@ def test_callbacks_are_torn_down_when_a_fit_fails(rng):
     with pytest.raises(ValueError, match="infinity"):
         OMFB(3, random_state=0).set_callbacks(watch).fit(X)
     assert watch.set_up == watch.torn_down == 1
-
-
-# -- names and frames ---------------------------------------------------------------------------
-
-
-def test_features_never_observed_are_named(rng):
-    X = rows(rng)
-    X[:, [2, 5]] = np.nan
-    stored = sparse(rows(rng))
-    stored.data[stored.indices == 2] = np.nan
-    with pytest.warns(UserWarning, match=r"Never observed: feature 2, 5\."):
-        OMFB(3, random_state=0).fit(X)
-    with pytest.warns(UserWarning, match=r"Never observed: feature 2, 5\."):
-        OMFB(3, random_state=0).fit(sparse(X))
-    with pytest.warns(UserWarning, match=r"Never observed: feature 2\."):
-        OMFB(3, random_state=0).fit(stored)
-    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(10)])
-    with pytest.warns(UserWarning, match=r"Never observed: feature f2, f5\."):
-        OMFBImputer(3, random_state=0).fit(frame)
-
-
-FRAMES = pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
-
-
-def frame_of(library, X, prefix="f"):
-    return library.DataFrame({f"{prefix}{i}": X[:, i] for i in range(X.shape[1])})
-
-
-@FRAMES
-def test_frames_equal_arrays_and_names_are_checked(rng, library):
-    X = rows(rng, holes=0.1)
-    frame = frame_of(library, X)
-    model = OMFB(3, random_state=0).fit(frame)
-    assert list(model.feature_names_in_) == list(frame.columns)
-    assert same(model.components_, OMFB(3, random_state=0).fit(X).components_)
-    assert same(model.transform(frame), OMFB(3, random_state=0).fit(X).transform(X))
-    other = frame_of(library, X, prefix="g")
-    for method in (model.transform, model.complete, model.score, model.partial_fit):
-        with pytest.raises(ValueError, match="feature names"):
-            method(other)
-        with pytest.warns(UserWarning, match="valid feature names"):
-            method(X)
-
-
-@FRAMES
-@pytest.mark.parametrize("output", ["pandas", "polars", "default"])
-@BOTH
-def test_set_output_and_names_out(rng, library, output, estimator):
-    frame = frame_of(library, rows(rng, holes=0.1))
-    model = estimator(3, random_state=0).set_output(transform=output).fit(frame)
-    result = model.transform(frame)
-    names = [f"omfb{i}" for i in range(3)] if estimator is OMFB else list(frame.columns)
-    assert list(model.get_feature_names_out()) == names
-    if output == "default":
-        assert type(result) is np.ndarray
-    else:
-        assert type(result) is {"pandas": pd.DataFrame, "polars": pl.DataFrame}[output]
-        assert list(result.columns) == names
-
-
-def test_complete_keeps_a_pandas_frame_as_it_was(rng):
-    X = rows(rng)
-    frame = pd.DataFrame(
-        {
-            "whole": X[:, 0],
-            "holes": np.where(np.arange(50) % 7, X[:, 1], np.nan),
-            "short": np.where(np.arange(50) % 6, X[:, 2], np.nan).astype(np.float32),
-            "count": np.arange(50),
-            "flag": np.arange(50) % 3 == 0,
-            "nullable": pd.array(X[:, 4], dtype="Float64"),
-            "int": pd.array(np.arange(50), dtype="Int64"),
-        },
-        index=pd.date_range("2026-01-01", periods=50),
-    )
-    frame.loc[frame.index[3], ["nullable", "int"]] = pd.NA
-    before = frame.copy()
-    model = OMFB(3, random_state=0).fit(frame)
-    filled = model.complete(frame)
-    pd.testing.assert_frame_equal(frame, before)
-    assert type(filled) is pd.DataFrame
-    assert filled.index.equals(frame.index)
-    assert not filled.isna().any().any()
-    for name in frame.columns:
-        seen = ~frame[name].isna()
-        assert (filled[name][seen] == frame[name][seen]).all()
-        if name != "int":  # a fraction does not fit there
-            assert filled[name].dtype == frame[name].dtype
-    assert OMFBImputer(3, random_state=0).fit(frame).transform(frame).dtype == np.float64
-
-
-def test_complete_keeps_a_polars_frame_as_it_was(rng):
-    X = rows(rng)
-    frame = pl.DataFrame(
-        {
-            "whole": X[:, 0],
-            "nan": np.where(np.arange(50) % 7, X[:, 1], np.nan),
-            "null": pl.Series([None, *X[1:, 2]]),
-            "short": pl.Series([None, *X[1:, 3]], dtype=pl.Float32),
-            "count": np.arange(50),
-            "self": pl.Series([None, *range(49)]),
-        }
-    )
-    before = frame.clone()
-    filled = OMFB(3, random_state=0).fit(frame).complete(frame)
-    assert frame.equals(before)
-    assert type(filled) is pl.DataFrame
-    assert filled.columns == frame.columns
-    assert filled.null_count().sum_horizontal().item() == 0
-    for name in frame.columns:
-        seen = ~np.isnan(frame[name].to_numpy().astype(float))
-        assert seen.all() == (name in ("whole", "count"))
-        assert (filled[name].to_numpy()[seen] == frame[name].to_numpy()[seen]).all()
-        if name != "self":  # a fraction does not fit among whole numbers
-            assert filled[name].dtype == frame[name].dtype
-
-
-def test_the_imputer_fills_holes_in_a_pipeline(rng):
-    X = rows(rng, holes=0.2)
-    pipeline = make_pipeline(OMFBImputer(3, random_state=0), OMFB(2, random_state=0))
-    assert np.isfinite(pipeline.fit_transform(X)).all()
-    filled = pipeline[0].transform(X)
-    assert np.array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
-    assert np.array_equal(filled, pipeline[0].complete(X))
-
-
-# -- what is refused ----------------------------------------------------------------------------
-
-WRONG = [
-    ("n_components", 0, ValueError), ("n_components", 2.5, TypeError),
-    ("n_components", "3", TypeError),
-    ("lam", 0.0, ValueError), ("lam", -1.0, ValueError), ("lam", np.nan, ValueError),
-    ("lam", np.inf, ValueError), ("lam", "1", TypeError), ("lam", None, TypeError),
-    ("memory", -0.1, ValueError), ("memory", 1.1, ValueError), ("memory", "a", TypeError),
-    ("ridge", -1.0, ValueError), ("ridge", np.nan, ValueError), ("ridge", 1j, TypeError),
-    ("smooth", -1.0, ValueError), ("smooth", 0.5, ValueError), ("smooth", None, TypeError),
-    ("inner_iter", 0, ValueError), ("inner_iter", 1.0, TypeError), ("inner_iter", True, TypeError),
-    ("batch_size", 0, ValueError), ("batch_size", None, TypeError),
-    ("max_iter", 0, ValueError), ("max_iter", "many", TypeError),
-    ("tol", -1e-3, ValueError), ("tol", None, TypeError),
-    ("shuffle", "often", ValueError), ("shuffle", None, ValueError), ("shuffle", 2, ValueError),
-    ("init", "svd", ValueError), ("init", np.ones((2, 2)), ValueError), ("init", None, ValueError),
-    ("init", np.full((3, 10), np.nan), ValueError), ("init", [["a"] * 10] * 3, TypeError),
-    ("random_state", "seed", ValueError),
-]  # fmt: skip
-OF_THE_RULE = {"lam", "memory", "ridge", "smooth", "inner_iter", "batch_size"}
-
-
-@pytest.mark.parametrize(("name", "value", "error"), WRONG)
-@BOTH
-def test_wrong_parameters_are_named_and_change_nothing(rng, name, value, error, estimator):
-    X = rows(rng)
-    model = estimator(3, random_state=0)
-    with pytest.raises(error, match="seed" if name == "random_state" else name):
-        clone(model).set_params(**{name: value}).fit(X)
-    model.fit(X).set_params(**{name: value})
-    before = snapshot(model)
-    calls = [model.fit, model.partial_fit] if name in OF_THE_RULE else [model.fit]
-    for call in calls:
-        with pytest.raises(error):
-            call(X)
-        assert snapshot(model) == before
-
-
-def wrong_rows(rng):
-    late = rows(rng, 400)
-    late[397, 3] = np.inf
-    holed = np.where(rng.random(late.shape) < 0.3, np.nan, late)
-    holed[397, 3] = -np.inf
-    return {
-        "infinity in a late row": (late, "X contains infinity"),
-        "infinity in one row": (late[397:398], "X contains infinity"),
-        "infinity among holes": (holed, "X contains infinity"),
-        "infinity in one row with holes": (holed[397:398], "X contains infinity"),
-        "infinity in a sparse matrix": (sparse(holed), "X contains infinity"),
-        "too few columns": (rows(rng, m=9), "X has 9 features"),
-        "too many columns": (rows(rng, m=11), "X has 11 features"),
-        "too many columns, sparse": (sparse(rows(rng, m=11)), "X has 11 features"),
-        "one dimension": (np.ones(10), "Expected 2D array"),
-        "no rows": (np.empty((0, 10)), "0 sample"),
-        "text": ([["a"] * 10] * 3, "X"),
-        "text in a frame": (pd.DataFrame([["a"] * 10] * 3), "X"),
-        "complex": (np.ones((3, 10), complex), "Complex data not supported"),
-        "too large": (np.full((2, 10), 1e200), "X contains values up to"),
-        "too large, one row": (np.full((1, 10), 1e200), "X contains values up to"),
-        "too large, one row with holes": (
-            np.where(np.arange(10) == 4, np.nan, 1e200)[None], "X contains values up to",
-        ),
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("name", wrong_rows(np.random.default_rng(0)))
-@pytest.mark.parametrize("batch_size", [1, 4])
-@BOTH
-def test_wrong_rows_are_refused_and_change_nothing(rng, name, batch_size, estimator):
-    X, message = wrong_rows(rng)[name]
-    model = estimator(3, batch_size=batch_size, random_state=0)
-    # While the first dictionary is still being made (its scale is then open), and after.
-    for seen in (50,) if "large" in name else (2, 50):
-        model = clone(model).partial_fit(rows(rng, seen))
-        before = snapshot(model)
-        with pytest.raises((ValueError, TypeError), match=message):
-            model.partial_fit(X)
-        assert snapshot(model) == before
-    if "columns" in name or "large" in name:
-        return  # fit may take these
-    for call in (model.fit, clone(model).fit):
-        with pytest.raises((ValueError, TypeError), match=message):
-            call(X)
-    assert snapshot(model) == before
-
-
-def test_a_first_fit_that_fails_leaves_a_model_unfitted(rng):
-    X = rows(rng)
-    X[-1, 0] = np.inf
-    model = OMFB(3, random_state=0)
-    before = dict(vars(model))
-    for method in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match="infinity"):
-            method(X)
-        assert vars(model) == before
-        with pytest.raises(NotFittedError):
-            model.transform(X)
-
-
-def test_codes_of_another_width_are_refused(rng):
-    model = OMFB(3, random_state=0).fit(rows(rng))
-    with pytest.raises(ValueError, match="X has 4 columns"):
-        model.inverse_transform(np.ones((2, 4)))
-    with pytest.raises(ValueError, match="NaN"):
-        model.inverse_transform(np.full((2, 3), np.nan))
