@@ -102,16 +102,15 @@ def compete(name: str, size: str) -> dict[str, Any]:
     """The candidate that is best on another stream, on this one."""
     every = SIZES[size][3]
     trial, judged = stream(size, seed=1), stream(size, seed=2)
-    candidates = CANDIDATES[name]
-    try:
-        tried = [
-            np.mean(follow(make(size, **settings), *trial, every)["errors"])
-            for make, settings in candidates
-        ]
-        make, settings = candidates[int(np.argmin(tried))]
-        return {"settings": settings, **follow(make(size, **settings), *judged, every)}
-    except Exception as error:  # not installed, or failed: say how
-        return {"reason": f"{type(error).__name__}: {error}"}
+    worked, reason = [], ""
+    for make, settings in CANDIDATES[name]:
+        try:
+            error = np.mean(follow(make(size, **settings), *trial, every)["errors"])
+            found = {"settings": settings, **follow(make(size, **settings), *judged, every)}
+            worked.append((error, len(worked), found))
+        except Exception as failure:  # not installed, or failed: say how
+            reason = f"{type(failure).__name__}: {failure}"
+    return min(worked)[2] if worked else {"reason": reason}
 
 
 def by_phase(errors: list[float]) -> dict[str, float]:

@@ -8,6 +8,7 @@ import contextlib
 import io
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,10 @@ def omfb(
         settings["init"] = 0.01 * rng.standard_normal((r, X.shape[1]), X.dtype)
     model = OMFB(r, random_state=0, **settings)
     while True:
-        model.partial_fit(X if model.smooth else X[rng.permutation(len(X))])
-        yield lambda: model.complete(X)
+        order = np.arange(len(X)) if model.smooth else rng.permutation(len(X))
+        for quarter in np.array_split(order, 4):
+            model.partial_fit(X[quarter])
+            yield lambda: model.complete(X)
 
 
 def our_nmf(problem: Holes, threads: int) -> Iterator[Snapshot]:
@@ -154,14 +157,18 @@ def fill(X: np.ndarray, U: np.ndarray) -> np.ndarray:
     return np.linalg.solve(systems, sides[:, :, None])[:, :, 0] @ U.T
 
 
+# Those that were good on other hidden entries come first, for all: time may end before the list.
 FACES = tuple(
-    {"lam": lam, "ridge": ridge} for lam in (3.0, 10.0, 30.0) for ridge in (0.3, 1.0, 3.0)
+    {"r": r, "lam": lam, "ridge": ridge}
+    for lam in (10.0, 30.0)
+    for ridge in (3.0, 0.3, 1.0)
+    for r in (1, 2)
 )
 IN_TIME = tuple(
     {"r": r, "start": "noise", "lam": lam, "ridge": ridge, "smooth": smooth, "shuffle": False}
-    for lam in (100.0, 1000.0)
-    for ridge in (5.0, 20.0)
-    for smooth in (10.0, 30.0)
+    for ridge in (20.0, 5.0)
+    for lam in (1000.0, 100.0)
+    for smooth in (30.0, 10.0)
     for r in (2, 3)
 )
 POSITIVE = "non-negative factors suit sums of positive parts, such as pixels and concentrations"
@@ -174,7 +181,7 @@ TIMELESS: tuple[Peer, ...] = (
     Peer("NonnegMFPy", "NonnegMFPy", nonneg_mfpy, settings=f"its defaults; {SHIFTED}",
          strength=POSITIVE),
     Peer("cmfrec", "cmfrec", cmfrec,
-         variants=tuple({"lambda_": a, "r": r} for a in (1.0, 10.0, 30.0) for r in (2, 1, 3)),
+         variants=tuple({"lambda_": a, "r": r} for r in (1, 2, 3) for a in (30.0, 10.0, 1.0)),
          settings="`CMF`, ALS with biases, 10 rounds (all its defaults); `lambda_` 1, 10, 30 and "
          "r, 2r or 3r components chosen",
          strength="alternating least squares on the whole matrix, with a bias for each row and "
@@ -209,11 +216,11 @@ def contestants(problem: Holes) -> tuple[Peer, ...]:
     grid = IN_TIME if problem.in_time else FACES
     said = (
         "in time: `shuffle=False`, a small noise as `init`; `lam`, `ridge`, `smooth` and "
-        "2r or 3r components" if problem.in_time else "faces: `lam` and `ridge`"
+        "2r or 3r components" if problem.in_time else "faces: `lam`, `ridge`, r or 2r components"
     )  # fmt: skip
     ours = Peer(OURS, "omfb", omfb, variants=grid, settings=f"{said} chosen")
     if not problem.in_time:
-        return (ours, *TIMELESS)
+        return (ours, *(_for_faces(peer) if peer.name == "cmfrec" else peer for peer in TIMELESS))
     near = "the series hardly move over so few steps"
     return (
         ours, *TIMELESS,
@@ -222,3 +229,9 @@ def contestants(problem: Holes) -> tuple[Peer, ...]:
         Peer("interpolation", "numpy", interpolation, learns=False, strength=near,
              settings="linear in time"),
     )  # fmt: skip
+
+
+def _for_faces(peer: Peer) -> Peer:
+    """The same settings of cmfrec, first those that suit faces: a small penalty, 2r components."""
+    order = sorted(peer.variants, key=lambda v: (v["lambda_"], v["r"] != 2))
+    return replace(peer, variants=tuple(order))

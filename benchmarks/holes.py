@@ -24,7 +24,7 @@ from timing import Curve, Point, child, limited, options, race, reached, say, sp
 BUDGETS = {
     "tiny": (0.05, 0.05, 0.05, 2, 60.0),
     "quick": (0.4, 0.7, 0.5, 2, 6.0),
-    "full": (4.0, 2.5, 3.0, 3, 45.0),
+    "full": (4.0, 5.0, 3.0, 3, 30.0),
 }
 SLOW_AT_A_TIME = 2
 

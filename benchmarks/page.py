@@ -113,12 +113,18 @@ def complete_table(found: Result, targets: list[str]) -> Iterator[str]:
             cells.append(f"**{text}**" if wins else text)
             if wins:
                 ahead.append((peer, f"to {target} ({settings_of(taken['variant'])})"))
-        best = f"{100 * peer['least']:.2f} %"
-        memory, cold = (number(peer[key]) if key in peer else "" for key in ("memory", "cold"))
-        rows.append([peer["name"], *cells, best, memory, cold])
+        cells.append(f"{100 * peer['least']:.2f} %")
+        for key in ("memory", "cold"):
+            text = number(peer[key]) if key in peer else ""
+            wins = ours is not None and faster(peer.get(key), ours.get(key))
+            cells.append(f"**{text}**" if wins else text)
+        rows.append([peer["name"], *cells])
     heads = [f"s to {target}" for target in targets]
     yield from table(["", *heads, "least", "peak MB", "cold first call, s"], rows)
     yield from explain(ahead)
+    yield "Bold memory: a peer that holds less beside its components than a block of rows and its"
+    yield "copies. Bold first call: a peer without compiled kernels to load."
+    yield ""
     yield from absent(found)
 
 
@@ -136,7 +142,7 @@ def explain(ahead: list[tuple[Result, str]]) -> Iterator[str]:
     for name, places in told.items():
         yield f"- **{name} is ahead {', '.join(places)}**: {why[name]}."
     if not told:
-        yield "- omfb is ahead of all in every column."
+        yield "- No peer gets there sooner than omfb."
     yield ""
 
 
