@@ -74,13 +74,15 @@ def first(C, lam):
     return Past(C, lam * np.eye(C.shape[1]))
 
 
-def precision_before(past, rows, rule):
+def precision_before(past, Y, rule):
     """S̄. Beside memory, each row fades those before it, so that it counts by its number.
 
-    Better than design.md's constant weights: early codes belong to a poor dictionary.
+    Better than design.md's constant weights: early codes belong to a poor dictionary. Mostly
+    missing rows fade nothing.
     """
-    r = len(past.S)
-    fading = np.prod([(n + 5 * r) / (n + 5 * r + 1) for n in range(past.n, past.n + rows)])
+    r, rows = len(past.S), range(past.n, past.n + len(Y))
+    fading = np.prod([(n + 5 * r) / (n + 5 * r + 1) for n in rows])
+    fading = 1.0 if np.isnan(Y).mean() > 0.5 else fading
     return rule.memory * fading * past.S + (1.0 - rule.memory) * rule.lam * np.eye(r)
 
 
@@ -117,7 +119,7 @@ def codes_of(C, Y, ridge, smooth, x_before=None):
 
 def dictionary_for(past, Y, X, rule):
     """C for fixed codes: c_i + Σ (y − c_i x) xᵀ S_i⁻¹, over the rows that see feature i."""
-    S_before = precision_before(past, len(Y), rule)
+    S_before = precision_before(past, Y, rule)
     C = past.C.copy()
     for i, c in enumerate(past.C):
         seen = ~np.isnan(Y[:, i])
@@ -140,7 +142,7 @@ def learn_batch(past, Y, rule):
     # whole rows: mostly missing data would make the dictionary far too stiff).
     S = past.S
     if some.any():
-        S = precision_before(past, len(Y), rule) + (X.T * seen.mean(axis=1)) @ X
+        S = precision_before(past, Y, rule) + (X.T * seen.mean(axis=1)) @ X
     x = X[-1] if some.any() or past.x is not None else None
     return Told(Past(C, S, x, past.n + len(Y)), X, told, np.sum(Y[seen] ** 2))
 
@@ -169,6 +171,6 @@ def objective(C, X, Y, past, rule):
     """What a step makes small, at the dictionary C and the codes X of one batch Y."""
     change = C - past.C
     fit = np.nansum((Y - X @ C.T) ** 2)
-    stay = np.trace(change @ precision_before(past, len(Y), rule) @ change.T)
+    stay = np.trace(change @ precision_before(past, Y, rule) @ change.T)
     walk = np.diff(X, axis=0, prepend=X[:1] if past.x is None else past.x[None])
     return fit + stay + rule.ridge * np.sum(X**2) + rule.smooth * np.sum(walk**2)

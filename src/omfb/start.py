@@ -8,10 +8,10 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .pieces import canonical, check_finite, dense_with_holes
+from .state import MOSTLY_OBSERVED
 
-# Where fewer entries than this are observed, rows say little about atoms: start from noise of
-# SMALL times the data's scale instead (a start at full scale ends with worse ratings).
-MOSTLY_OBSERVED = 0.5
+# Where most is missing, start from noise of this times the data's scale (a start at full scale
+# ends with worse ratings).
 SMALL = 0.01
 # A row is independent of those before it if this share of its energy is new.
 NEW_ENERGY = 1e-7

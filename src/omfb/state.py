@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 # Rows for each component that must come before early ones begin to count less.
 HEAD_START = 5
+# Share of a row's entries: with less, rows say little about atoms, and none is worth losing.
+MOSTLY_OBSERVED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,8 @@ class State:
 
         So a row counts in proportion to how late it came. The first codes belong to a dictionary
         that was still poor, and to count them like the others leaves twice the error; the head
-        start is for the first rows, which are too few to lose any.
+        start is for the first rows, which are too few to lose any. Rows that are mostly missing
+        fade nothing: there the first dictionary's weight is what keeps from overfitting.
         """
         return float(self.n_seen + HEAD_START * self.C.shape[1])
 

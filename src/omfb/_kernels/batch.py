@@ -76,7 +76,7 @@ def learn_batch(state: State, Y: NDArray[Any], N: NDArray[Any], reuse: bool) -> 
     state = refreshed(state)
     rule, C = state.rule, state.C
     P = (Y @ C).astype(np.float64, copy=False)
-    S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(Y))
+    S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(Y), 1.0)
     X, K, G, before = alternate_batch(
         P, N.astype(np.float64, copy=False), state.G, S_before, S_before_inverse,
         state.ridge, state.smooth, rule.inner_iter, state.code, smallest_pivot(C),

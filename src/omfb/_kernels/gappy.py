@@ -220,7 +220,8 @@ def gappy(
         multiply(H, left, x)
         for j in range(r):
             x_first[j] += x[j]
-        fresher = before_row(S, lam, memory, weight + t, S_inverse)
+        share = seen.shape[0] / C.shape[0]
+        fresher = before_row(S, lam, memory, weight + t, share, S_inverse)
         before, epsilon, stretch, _, _, _ = alternate(
             b, energy, H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work
         )
@@ -235,7 +236,6 @@ def gappy(
         totals[1] += energy
         learn_observed(C, seen, given, x, k)
         add_symmetric(G, k, g, epsilon, 1.0, 0.0)
-        share = seen.shape[0] / C.shape[0]
         remember(S, lam, memory, weight + t, share, x)
         remember_inverse(S_inverse, fresher, memory, share, k, stretch)
         for j in range(r):
@@ -286,7 +286,7 @@ def _learn_singular(
     G_seen = np.empty_like(G)
     n = project(C, seen, given, b)
     observed_gram(C, G, seen, G_seen)
-    S_before, S_before_inverse = precision_before(S, state.rule, weight, 1)
+    S_before, S_before_inverse = precision_before(S, state.rule, weight, 1, len(seen) / len(C))
     x, k, g, epsilon, before = alternate_minimum_norm(
         G_seen, b, n, S_before_inverse, state.ridge + state.smooth, state.smooth * x_before,
         state.rule.inner_iter, smallest_pivot(C),

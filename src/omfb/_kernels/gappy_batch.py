@@ -123,7 +123,8 @@ def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
     rule = state.rule
     C = state.C if reuse else state.C.copy()
     G = state.G
-    S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(rows))
+    share = len(rows.values) / (len(rows) * len(C))
+    S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(rows), share)
     entries = _by_feature(rows)
     C_before = C[entries.touched]
     few = 4 * len(entries.touched) < len(C)

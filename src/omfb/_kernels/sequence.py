@@ -65,7 +65,7 @@ def sequence(
         for j in range(r):
             rhs[j] = b[j] + smooth * x_before[j]
         add_symmetric_and_multiply(H, v, u, on_vv, on_vu, on_uu, rhs, x_first)
-        fresher = before_row(S, lam, memory, weight + t, S_inverse)
+        fresher = before_row(S, lam, memory, weight + t, 1.0, S_inverse)
         before[t], epsilon[t], stretch, on_vv, on_vu, on_uu = alternate(
             b, N[t, t], H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work
         )

@@ -9,7 +9,7 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..state import Info, Rule, State
+from ..state import MOSTLY_OBSERVED, Info, Rule, State
 from .small import invert_anyway
 
 Matrix = NDArray[np.float64]
@@ -66,9 +66,12 @@ def refreshed(state: State) -> State:
     return replace(state, G=gram(state.C), drift=0)
 
 
-def precision_before(S: Matrix, rule: Rule, weight: float, rows: int) -> tuple[Matrix, Matrix]:
-    """S̄ = ρ w/(w + rows) S + (1 − ρ) λ I and its inverse."""
-    S_before = rule.memory * weight / (weight + rows) * S
+def precision_before(
+    S: Matrix, rule: Rule, weight: float, rows: int, share: float
+) -> tuple[Matrix, Matrix]:
+    """S̄ = ρ w/(w + rows) S + (1 − ρ) λ I and its inverse; mostly missing rows fade nothing."""
+    fading = weight / (weight + rows) if share >= MOSTLY_OBSERVED else 1.0
+    S_before = rule.memory * fading * S
     np.einsum("ii->i", S_before)[:] += (1.0 - rule.memory) * rule.lam
     inverse = S_before.copy()
     invert_anyway(inverse)

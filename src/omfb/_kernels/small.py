@@ -15,6 +15,7 @@ with G: g = (α+τ) x − τ x₋ in round one, and in the next rounds follows f
 
 import numpy as np
 
+from ..state import MOSTLY_OBSERVED
 from .compiling import jit
 
 # Below this ratio of determinants the updated Gram matrix is numerically singular
@@ -224,28 +225,28 @@ def add_symmetric_and_multiply(M, v, u, on_vv, on_vu, on_uu, x, out):
 
 
 @jit
-def kept(memory, weight):
-    """The share of S that is left when a row comes and those before it weigh so much.
+def kept(memory, weight, share):
+    """What of S is left when a row comes that observes this share, and those before it weigh so.
 
     Not weight / (weight + 1): reordered, its product with a large S would overflow.
     """
-    return memory * (1.0 - 1.0 / (weight + 1.0))
+    return memory * (1.0 - 1.0 / (weight + 1.0)) if share >= MOSTLY_OBSERVED else memory
 
 
 @jit
-def before_row(S, lam, memory, weight, S_inverse):
+def before_row(S, lam, memory, weight, share, S_inverse):
     """Make fresher S_inverse = S̄⁻¹ for the next row, S̄ = kept S + (1 − ρ) λ I; returns `fresher`.
 
     For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps it by a rank-one update; the
     leak of 0 < ρ < 1 has full rank, which costs a new inverse.
     """
     if memory == 1.0:
-        return 1.0 / kept(memory, weight)
+        return 1.0 / kept(memory, weight, share)
     if memory > 0.0:
-        share = kept(memory, weight)
+        left = kept(memory, weight, share)
         for i in range(S.shape[0]):
             for j in range(S.shape[0]):
-                S_inverse[i, j] = share * S[i, j]
+                S_inverse[i, j] = left * S[i, j]
             S_inverse[i, i] += (1.0 - memory) * lam
         invert_anyway(S_inverse)
     return 1.0
@@ -260,7 +261,7 @@ def remember(S, lam, memory, weight, share, x):
     dictionaries of mostly missing data far too stiff. For ρ = 0, S stays λ I.
     """
     if memory > 0.0:
-        left = kept(memory, weight)
+        left = kept(memory, weight, share)
         for i in range(S.shape[0]):
             along = share * x[i]
             for j in range(S.shape[0]):
