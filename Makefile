@@ -20,11 +20,9 @@ unit: $(VENV)/installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2  # two workers with two threads each would stall
 
 # Side by side with every peer: results in benchmarks/results, the page in benchmarks/RESULTS.md.
-bench: MEASURED := complete holes drift scaling floor files
-bench-quick: MEASURED := complete holes drift scaling
-
+# (benchmarks/floor.py and files.py need no peers: run them alone, and page.py again.)
 bench bench-quick: $(VENV)/bench
-	for name in $(MEASURED); do \
+	for name in complete holes drift scaling; do \
 	  $(BIN)/python benchmarks/$$name.py $(if $(filter bench-quick,$@),--quick) \
 	    --out benchmarks/results/$$name.json || exit 1; \
 	done
