@@ -93,7 +93,7 @@ class State:
         """What the rows so far count beside the next one: S keeps weight / (weight + 1) of itself.
 
         So a row counts in proportion to how late it came. The first codes belong to a dictionary
-        that was still poor, and to count them like the others leaves twice the error; the head
+        that was still poor, and to count them like the others leaves a larger error; the head
         start is for the first rows, which are too few to lose any. Rows that are mostly missing
         fade nothing: there the first dictionary's weight is what keeps from overfitting.
         """

@@ -9,8 +9,8 @@ import numba
 import numpy as np
 from numpy.typing import NDArray
 
-from ..state import MOSTLY_OBSERVED, Info, Rule, State
-from .small import invert_anyway
+from ..state import Info, Rule, State
+from .small import invert_anyway, kept
 
 Matrix = NDArray[np.float64]
 Step = tuple[State, Matrix, Info]
@@ -69,19 +69,19 @@ def refreshed(state: State) -> State:
 def precision_before(
     S: Matrix, rule: Rule, weight: float, rows: int, share: float
 ) -> tuple[Matrix, Matrix]:
-    """S̄ = ρ w/(w + rows) S + (1 − ρ) λ I and its inverse; mostly missing rows fade nothing."""
-    fading = weight / (weight + rows) if share >= MOSTLY_OBSERVED else 1.0
-    S_before = rule.memory * fading * S
-    np.einsum("ii->i", S_before)[:] += (1.0 - rule.memory) * rule.lam
-    inverse = S_before.copy()
-    invert_anyway(inverse)
-    return S_before, inverse
+    """S̄ = kept S + (1 − ρ) λ I before a batch of rows, and its inverse."""
+    S_before = kept(float(rule.memory), weight, float(rows), float(share)) * S
+    S_before += (1.0 - rule.memory) * rule.lam * np.eye(len(S))
+    return S_before, inverse_of(S_before)
 
 
 def inverse_to_keep(S: Matrix, rule: Rule) -> Matrix:
     """S⁻¹ where ρ = 1 and kernels keep it; S̄⁻¹ where ρ = 0; else room for what they make."""
-    if rule.memory < 1.0:
-        return np.eye(len(S)) / rule.lam
+    return inverse_of(S) if rule.memory == 1.0 else np.eye(len(S)) / rule.lam
+
+
+def inverse_of(S: Matrix) -> Matrix:
+    """The inverse of a precision matrix."""
     inverse = S.copy()
     invert_anyway(inverse)
     return inverse

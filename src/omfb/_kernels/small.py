@@ -225,12 +225,12 @@ def add_symmetric_and_multiply(M, v, u, on_vv, on_vu, on_uu, x, out):
 
 
 @jit
-def kept(memory, weight, share):
-    """What of S is left when a row comes that observes this share, and those before it weigh so.
+def kept(memory, weight, rows, share):
+    """What of S is left when so many rows come, with this share observed, after such a weight.
 
-    Not weight / (weight + 1): reordered, its product with a large S would overflow.
+    Not weight / (weight + rows): reordered, its product with a large S would overflow.
     """
-    return memory * (1.0 - 1.0 / (weight + 1.0)) if share >= MOSTLY_OBSERVED else memory
+    return memory * (1.0 - rows / (weight + rows)) if share >= MOSTLY_OBSERVED else memory
 
 
 @jit
@@ -241,9 +241,9 @@ def before_row(S, lam, memory, weight, share, S_inverse):
     leak of 0 < ρ < 1 has full rank, which costs a new inverse.
     """
     if memory == 1.0:
-        return 1.0 / kept(memory, weight, share)
+        return 1.0 / kept(memory, weight, 1.0, share)
     if memory > 0.0:
-        left = kept(memory, weight, share)
+        left = kept(memory, weight, 1.0, share)
         for i in range(S.shape[0]):
             for j in range(S.shape[0]):
                 S_inverse[i, j] = left * S[i, j]
@@ -261,7 +261,7 @@ def remember(S, lam, memory, weight, share, x):
     dictionaries of mostly missing data far too stiff. For ρ = 0, S stays λ I.
     """
     if memory > 0.0:
-        left = kept(memory, weight, share)
+        left = kept(memory, weight, 1.0, share)
         for i in range(S.shape[0]):
             along = share * x[i]
             for j in range(S.shape[0]):

@@ -1,5 +1,6 @@
 """What the baselines share: validation, and the parts of the estimators' interface above codes."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Self
 
 import numpy as np
@@ -9,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 
-class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A factorisation ``X ≈ codes_ @ components_`` that keeps a code for every row of X.
 
     Such a method learns by visiting the same rows again, so there is no `partial_fit`: with
@@ -80,12 +81,13 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         rows = self._validated(X)
         return np.where(np.isnan(rows), self.transform(rows) @ self.components_, rows)
 
+    @abstractmethod
     def _begin(self, rows: NDArray[Any], observed: NDArray[np.bool_]) -> None:
-        raise NotImplementedError
+        """Make the first dictionary and the first codes."""
 
+    @abstractmethod
     def _pass(self, rows: NDArray[Any], observed: NDArray[np.bool_]) -> None:
         """Learn once from all rows; what is missing in them is zero."""
-        raise NotImplementedError
 
     def _validated(self, X: Any, reset: bool = False) -> NDArray[Any]:
         if not reset:
