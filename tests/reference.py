@@ -1,4 +1,4 @@
-"""The paper's formulas, naive, line by line; then the same with memory, ridge and smooth.
+"""The paper's formulas, naive, line by line; then the same with memory, pulls and prior.
 
 Rows of Y are observations (the paper's columns), NaN is missing, C is (m, r). Nothing here is
 shared with the library: inverses are inverses and the codes are one dense least squares problem.
@@ -59,6 +59,8 @@ class Past(NamedTuple):
     S: np.ndarray
     x: np.ndarray | None = None
     n: int = 0
+    prior: float = 0.0  # of `shrink` in S, when it was last put there
+    since: tuple = ()  # observed entries and residual energy of each batch of rows since then
 
 
 class Told(NamedTuple):
@@ -144,12 +146,38 @@ def learn_batch(past, Y, rule):
     if some.any():
         S = precision_before(past, Y, rule) + (X.T * seen.mean(axis=1)) @ X
     x = X[-1] if some.any() or past.x is not None else None
-    return Told(Past(C, S, x, past.n + len(Y)), X, told, np.sum(Y[seen] ** 2))
+    now = past._replace(C=C, S=S, x=x, n=past.n + len(Y))
+    return Told(now, X, told, np.sum(Y[seen] ** 2))
+
+
+def with_prior(past, Y, residual, rule):
+    """After 4r rows and more: prior and uncertainty into S, at the dictionary zero.
+
+    C S is Σ y xᵀ, which stays; S grows by the precision of the prior that has faded from it, and
+    by σ² (G_Ω + (α + τ) I)⁻¹ for each row, here with the observed share of G for G_Ω.
+    """
+    if rule.shrink == 0.0:
+        return past
+    (m, r), eye = past.C.shape, np.eye(past.C.shape[1])
+    since = (*past.since, (len(Y), np.sum(~np.isnan(Y)), residual))
+    n, entries, residual = np.sum(since, axis=0)
+    if n < 4 * r:
+        return past._replace(since=since)
+    if entries == 0:
+        return past._replace(since=())
+    share, noise = entries / (n * m), residual / entries
+    fading = (past.n - n + 5 * r) / (past.n + 5 * r) if share >= 0.5 else 1.0
+    kept = rule.memory**n * fading * past.prior
+    code = np.linalg.inv(share * past.C.T @ past.C + (rule.ridge + rule.smooth) * eye)
+    rows = n if rule.memory == 1.0 else (1 - rule.memory**n) / (1 - rule.memory)
+    S = past.S + (rule.shrink - kept) * eye + rows * share * noise * code
+    C = past.C @ past.S @ np.linalg.inv(S)
+    return past._replace(C=C, S=S, prior=rule.shrink, since=())
 
 
 def with_least_ridge(C_first, rule):
-    """A rule that forgets has a ridge of 1e-6 of an atom's energy at least, or C would fade."""
-    if not 0.0 < rule.memory < 1.0:
+    """Where C would fade, codes have a ridge of 1e-6 of an atom's energy at least."""
+    if not (0.0 < rule.memory < 1.0 or rule.shrink > 0.0):
         return rule
     return replace(rule, ridge=max(rule.ridge, 1e-6 * np.mean(np.sum(C_first**2, axis=0))))
 
@@ -160,8 +188,9 @@ def learn(past, Y, rule):
     Y = np.asarray(Y, dtype=np.float64)
     codes, residual, energy = [], 0.0, 0.0
     for at in range(0, len(Y), rule.batch_size):
-        told = learn_batch(past, Y[at : at + rule.batch_size], rule)
-        past = told.past
+        rows = Y[at : at + rule.batch_size]
+        told = learn_batch(past, rows, rule)
+        past = with_prior(told.past, rows, told.residual, rule)
         codes.append(told.codes)
         residual, energy = residual + told.residual, energy + told.energy
     return Told(past, np.concatenate(codes), residual, energy)

@@ -52,9 +52,11 @@ def streams(draw):
     cuts = sorted({cut * batch_size for cut in cuts if cut * batch_size < len(X)})
     if draw(st.booleans()):
         cuts = list(range(batch_size, len(X), batch_size))  # as small as can be
+    memory = draw(st.sampled_from([0.0, 0.9, 1.0]))
     model = OMFB(
         draw(st.integers(1, 4)),
-        memory=draw(st.sampled_from([0.0, 0.9, 1.0])),
+        memory=memory,
+        shrink=draw(st.sampled_from([0.0, 2.0])) if memory > 0.0 else 0.0,
         smooth=draw(st.sampled_from([0.0, 0.5])),
         batch_size=batch_size,
         init=draw(st.sampled_from(["data", "random"])),

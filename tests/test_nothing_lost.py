@@ -38,7 +38,7 @@ def _csv(folder, X):
 
 
 FITS = {
-    "shuffled array with holes": (_npy, 0.2, ["--max-iter", 40]),
+    "shuffled array with holes": (_npy, 0.2, ["--max-iter", 40, "--shrink", 3]),
     "shuffled mini-batches of Parquet": (_parquet, 0.2, ["--batch-size", 7, "--max-iter", 40]),
     "text in order": (_csv, 0.2, ["--no-shuffle", "--max-iter", 40, "--smooth", 0.1]),
     "shuffled text without holes": (_csv, 0.0, ["--max-iter", 40, "--memory", 0.99]),

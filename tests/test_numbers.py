@@ -80,6 +80,9 @@ def test_degenerate_data_have_a_sensible_model(name, memory, dtype, batch_size):
             X, memory=memory, batch_size=batch_size, max_iter=2, smooth=smooth, shuffle=False
         )
         assert_sensible(model, X, longest)
+    if memory > 0.0:
+        model = fitted(X, memory=memory, batch_size=batch_size, max_iter=2, shrink=3.0)
+        assert_sensible(model, X, longest)
     sparse = scipy.sparse.csr_array(np.nan_to_num(X))
     assert_sensible(fitted(sparse, memory=memory, batch_size=batch_size), sparse, longest)
 

@@ -52,6 +52,20 @@ def test_holes_are_filled_to_the_noise(rng, seed, batch_size):
     assert error < 0.12  # noise 0.1, and 8 / 60 of its energy again in the codes
 
 
+@pytest.mark.parametrize("batch_size", [1, 10])
+@pytest.mark.parametrize("observed", [0.3, 0.75])
+def test_a_prior_keeps_too_many_atoms_from_learning_the_noise(rng, batch_size, observed):
+    Y = low_rank(rng, m=120, noise=1.0)
+    X = np.where(rng.random(Y.shape) < observed, Y, np.nan)
+    hidden, errors = np.isnan(X), {}
+    for shrink in (0.0, 10.0):
+        model = OMFB(30, ridge=1.0, shrink=shrink, batch_size=batch_size, max_iter=5,
+                     random_state=0)  # fmt: skip
+        filled = model.fit(X).complete(X)
+        errors[shrink] = np.sqrt(np.mean((filled - Y)[hidden] ** 2))
+    assert errors[10.0] < 0.9 * errors[0.0]
+
+
 def test_without_memory_faces_reproduce_the_papers_loop(faces):
     Y = faces[:60, ::8].astype(np.float64)
     C = np.random.default_rng(0).random((Y.shape[1], 10))

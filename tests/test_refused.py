@@ -18,6 +18,7 @@ WRONG = [
     ("memory", -0.1, ValueError), ("memory", 1.1, ValueError), ("memory", "a", TypeError),
     ("ridge", -1.0, ValueError), ("ridge", np.nan, ValueError), ("ridge", 1j, TypeError),
     ("smooth", -1.0, ValueError), ("smooth", 0.5, ValueError), ("smooth", None, TypeError),
+    ("shrink", -1.0, ValueError), ("shrink", np.inf, ValueError), ("shrink", None, TypeError),
     ("inner_iter", 0, ValueError), ("inner_iter", 1.0, TypeError), ("inner_iter", True, TypeError),
     ("batch_size", 0, ValueError), ("batch_size", None, TypeError),
     ("max_iter", 0, ValueError), ("max_iter", "many", TypeError),
@@ -27,7 +28,7 @@ WRONG = [
     ("init", np.full((3, 10), np.nan), ValueError), ("init", [["a"] * 10] * 3, TypeError),
     ("random_state", "seed", ValueError),
 ]  # fmt: skip
-OF_THE_RULE = {"lam", "memory", "ridge", "smooth", "inner_iter", "batch_size"}
+OF_THE_RULE = {"lam", "memory", "ridge", "smooth", "shrink", "inner_iter", "batch_size"}
 
 
 @pytest.mark.parametrize(("name", "value", "error"), WRONG)
@@ -44,6 +45,18 @@ def test_wrong_parameters_are_named_and_change_nothing(rng, name, value, error, 
         with pytest.raises(error):
             call(X)
         assert snapshot(model) == before
+
+
+@BOTH
+def test_a_prior_on_the_dictionary_needs_a_memory(rng, estimator):
+    X = rows(rng)
+    with pytest.raises(ValueError, match="shrink=1.0 needs a memory"):
+        estimator(3, shrink=1.0, memory=0.0).fit(X)
+    model = estimator(3, memory=0.0, random_state=0).fit(X).set_params(shrink=1.0)
+    before = snapshot(model)
+    with pytest.raises(ValueError, match="shrink=1.0 needs a memory"):
+        model.partial_fit(X)
+    assert snapshot(model) == before
 
 
 def wrong_rows(rng):

@@ -45,6 +45,7 @@ MODELS = {
     "named": lambda X: OMFB(2, random_state=np.int64(3)).fit(_names(X)),
     "given start": lambda X: OMFB(2, init=np.arange(16.0).reshape(2, 8)).fit(X),
     "smooth": lambda X: OMFB(2, smooth=0.5, shuffle=False).fit(X),
+    "shrinking, amid a period": lambda X: OMFB(3, shrink=5.0).fit(X),
     "young": lambda X: OMFB(10, random_state=1).partial_fit(X[:7]),
     "young and sparse": lambda X: OMFB(10, random_state=1).partial_fit(_sparse(X[:7])),
     "huge data": lambda X: OMFB(2).fit(X * 1e200),
@@ -229,8 +230,9 @@ HEADER_PATHS = [
     ("parameters", "memory"), ("parameters", "init"), ("parameters", "batch_size"),
     ("parameters", "shuffle"), ("parameters", "tol"), ("feature_names",), ("rule",),
     ("rule", "lam"), ("rule", "memory"), ("rule", "inner_iter"), ("rule", "batch_size"),
-    ("counters",), ("counters", "n_seen"), ("counters", "drift"), ("counters", "n_iter"),
-    ("scale",), ("energies",), ("seed",), ("head",), ("training",),
+    ("rule", "shrink"), ("counters",), ("counters", "n_seen"), ("counters", "drift"),
+    ("counters", "since"), ("counters", "entries"), ("counters", "n_iter"), ("residual",),
+    ("prior",), ("scale",), ("energies",), ("seed",), ("head",), ("training",),
 ]  # fmt: skip
 
 

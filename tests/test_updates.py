@@ -36,9 +36,10 @@ rules = st.builds(
     memory=st.sampled_from([0.0, 0.5, 0.9, 1.0]) | st.floats(0.01, 0.99),
     ridge=st.sampled_from([0.0, 0.0, 0.4]),
     smooth=st.sampled_from([0.0, 0.0, 0.7]),
+    shrink=st.sampled_from([0.0, 0.0, 3.0]),
     inner_iter=st.integers(1, 4),
     batch_size=st.sampled_from([1, 1, 2, 3, 8, 20]),
-)
+).map(lambda rule: rule if rule.memory > 0.0 else replace(rule, shrink=0.0))
 
 
 @st.composite
@@ -154,7 +155,7 @@ def test_too_few_entries_get_the_code_of_minimum_norm(seed, rule, r):
     C, Y = rng.normal(size=(m, r)), rng.normal(size=(n, m))
     for y in Y:
         y[rng.permutation(m)[rng.integers(1, r) :]] = np.nan
-    rule = replace(rule, ridge=0.0, smooth=0.0)
+    rule = replace(rule, ridge=0.0, smooth=0.0, shrink=0.0)
     told = reference.learn(reference.first(C, rule.lam), Y, rule)
     assume(np.abs(told.codes).max() < 50)  # two rows of C may be nearly parallel
     state, codes, _ = omfb.step(start(C, rule), Y)
@@ -170,7 +171,7 @@ def test_the_objective_does_not_rise_over_inner_rounds(problem, rule):
     before, _, _ = omfb.step(start(C, rule), Y)
     if before.code is None:
         return
-    Y = Y[: rule.batch_size]
+    Y, rule = Y[: rule.batch_size], replace(rule, shrink=0.0)
     past = reference.Past(before.C, before.S, before.code, before.n_seen)
     values = []
     for rounds in range(1, 6):

@@ -38,6 +38,9 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
         Pull of a code towards zero. Raise it where rows have few observed entries.
     smooth : float, default=0.0
         Pull of a code towards that of the row before, for time series. Needs ``shuffle=False``.
+    shrink : float, default=0.0
+        Pull of the dictionary towards zero, in observations; if positive, codes also count with
+        their uncertainty. Raise it, with `ridge`, where holes are filled from many components.
     inner_iter : int, default=2
         Alternations between code and dictionary for each update.
     batch_size : int, default=1

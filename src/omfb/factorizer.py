@@ -53,6 +53,7 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         memory: float = 1.0,
         ridge: float = 0.0,
         smooth: float = 0.0,
+        shrink: float = 0.0,
         inner_iter: int = 2,
         batch_size: int = 1,
         max_iter: int = 1,
@@ -67,6 +68,7 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         self.memory = memory
         self.ridge = ridge
         self.smooth = smooth
+        self.shrink = shrink
         self.inner_iter = inner_iter
         self.batch_size = batch_size
         self.max_iter = max_iter
@@ -226,6 +228,7 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
             memory=self.memory,
             ridge=self.ridge,
             smooth=self.smooth,
+            shrink=self.shrink,
             inner_iter=self.inner_iter,
             batch_size=self.batch_size,
         )

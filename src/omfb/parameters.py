@@ -14,6 +14,7 @@ def check_parameters(model: Any) -> None:
     _number(model, "memory", "between 0 and 1", lambda v: 0 <= v <= 1, "0 is the paper's rule")
     _number(model, "ridge", "0 or more", lambda v: v >= 0, "0 means no ridge")
     _number(model, "smooth", "0 or more", lambda v: v >= 0, "0 means no temporal pull")
+    _number(model, "shrink", "0 or more", lambda v: v >= 0, "0 leaves the dictionary alone")
     _number(model, "tol", "0 or more", lambda v: v >= 0, "0 runs all passes")
     _whole(model, "inner_iter", "alternations for each update; the paper uses 2")
     _whole(model, "batch_size", "rows that share an update; 1 is the paper's Algorithm 1")

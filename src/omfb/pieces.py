@@ -26,6 +26,11 @@ class Complete:
     def __len__(self) -> int:
         return len(self.Y)
 
+    @property
+    def n_entries(self) -> int:
+        """How many entries are observed: all."""
+        return self.Y.size
+
     def part(self, first: int, last: int) -> "Complete":
         """Rows first to last."""
         return Complete(self.Y[first:last], self.N[first:last, first:last])

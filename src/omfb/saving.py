@@ -16,7 +16,9 @@ from .storage import ModelFileError, read_model, write_model
 from .storage.modelfile import Tensors
 from .training import Place
 
-COUNTERS = ("n_seen", "drift")
+# Of a State, by their names.
+COUNTERS = ("n_seen", "drift", "since", "entries")
+NUMBERS = ("least_ridge", "residual", "prior")
 _FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -76,12 +78,11 @@ def parts_of(model: Any, place: Place | None = None) -> tuple[dict[str, Any], Te
         "feature_names": None if names is None else [str(name) for name in names],
         "rule": {name: _plain(value) for name, value in asdict(state.rule).items()},
         "counters": {
-            "n_seen": int(state.n_seen),
-            "drift": int(state.drift),
+            **{name: int(getattr(state, name)) for name in COUNTERS},
             "n_iter": getattr(model, "n_iter_", None),
         },
         "scale": float(state.scale),
-        "least_ridge": float(state.least_ridge),
+        **{name: float(getattr(state, name)) for name in NUMBERS},
         "energies": [float(value) for value in model._totals],
         "seed": int(model._seed) if model._head is not None else None,
         "head": _add_head(model._head, tensors),
@@ -189,11 +190,9 @@ def _state(header: dict[str, Any], tensors: Tensors) -> State:
     counters = {name: _count(header["counters"][name]) for name in COUNTERS}
     rule = Rule(**header["rule"])
     check_parameters(_RuleOnly(rule))
-    least_ridge = _number(header["least_ridge"])
-    _demand(least_ridge >= 0.0, "a negative ridge")
-    return State(
-        rule=rule, C=C, G=G, S=S, code=code, scale=scale, least_ridge=least_ridge, **counters
-    )
+    numbers = {name: _number(header[name]) for name in NUMBERS}
+    _demand(min(numbers.values()) >= 0.0, "a number below zero")
+    return State(rule=rule, C=C, G=G, S=S, code=code, scale=scale, **counters, **numbers)
 
 
 class _RuleOnly:

@@ -24,6 +24,8 @@ class Rule:
         From 0 (no past code counts) to 1 (all count, later ones more).
     ridge, smooth : float
         Pull of a code towards zero, and towards the code before.
+    shrink : float
+        Pull of the dictionary towards zero; if positive, codes count with their uncertainty.
     inner_iter : int
         Alternations between code and dictionary for each observation or mini-batch.
     batch_size : int
@@ -34,6 +36,7 @@ class Rule:
     memory: float = 1.0
     ridge: float = 0.0
     smooth: float = 0.0
+    shrink: float = 0.0
     inner_iter: int = 2
     batch_size: int = 1
 
@@ -60,7 +63,12 @@ class State:
     scale : float
         A power of two, other than 1 only for data of extreme size.
     least_ridge : float
-        Ridge that a forgetting rule has at least, in units of scale².
+        Ridge that a forgetting or shrinking rule has at least, in units of scale².
+    since, entries, residual : int, int, float
+        Rows since the dictionary was last pulled towards zero, their observed entries and their
+        residual energy.
+    prior : float
+        What S held of `shrink` at that time.
     """
 
     rule: Rule
@@ -72,16 +80,22 @@ class State:
     drift: int = 0
     scale: float = 1.0
     least_ridge: float = 0.0
+    since: int = 0
+    entries: int = 0
+    residual: float = 0.0
+    prior: float = 0.0
 
     @property
     def ridge(self) -> float:
         """Pull of a code towards zero, in units of scale².
 
         With 0 < memory < 1 the alternation makes the dictionary ever smaller and the codes ever
-        larger, by about (noise / signal) / window² for each row, and nothing would stop it.
+        larger, by about (noise / signal) / window² for each row, and nothing would stop it. So it
+        is where the dictionary is pulled towards zero.
         """
         ridge = self._in_units(self.rule.ridge)
-        return max(ridge, self.least_ridge) if 0.0 < self.rule.memory < 1.0 else ridge
+        fading = 0.0 < self.rule.memory < 1.0 or self.rule.shrink > 0.0
+        return max(ridge, self.least_ridge) if fading else ridge
 
     @property
     def smooth(self) -> float:

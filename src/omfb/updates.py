@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ._kernels.batch import learn_batch
 from ._kernels.gappy import learn_gappy
 from ._kernels.gappy_batch import learn_gappy_batch
+from ._kernels.prior import rows_to_go, with_prior
 from ._kernels.sequence import block_length, learn_block
 from ._kernels.shared import Rows, Step, gram
 from .pieces import Complete, Piece, complete_rows, pieces
@@ -79,13 +80,44 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
         still leaves it as it was.
     """
     X = in_units(X, state)
-    rule = state.rule
-    whole = rule.batch_size > 1
-    length = rule.batch_size if whole else block_length(state.C.shape[1])
     codes = np.empty((X.shape[0], state.C.shape[1]), state.C.dtype)
+    if state.rule.shrink == 0.0:
+        state, told, _ = _learn_rows(state, X, codes, reuse)
+        return state, codes, told
+    if state.rule.memory == 0.0:
+        raise ValueError(
+            f"shrink={state.rule.shrink!r} needs a memory that can hold it: set memory > 0, or "
+            f"shrink=0 for the paper's rule."
+        )
+    given, at, told = state.C, 0, Info(0.0, 0.0)
+    while at < len(codes):
+        here = slice(at, at + rows_to_go(state))
+        mine = reuse or state.C is not given
+        state, info, entries = _learn_rows(state, X[here], codes[here], mine)
+        state = with_prior(state, len(codes[here]), entries, info.residual)
+        at = here.stop
+        told = Info(told.residual + info.residual, told.energy + info.energy)
+    return state, codes, told
+
+
+def in_units(X: Any, state: State) -> Any:
+    """X in the state's type and units of its scale."""
+    if X.ndim != 2 or X.shape[1] != len(state.C):
+        raise ValueError(
+            f"X has {X.shape[-1]} features, but the model has {len(state.C)}. Give an array of "
+            f"shape (n_samples, {len(state.C)})."
+        )
+    X = X.astype(state.C.dtype, copy=False)
+    return X if state.scale == 1.0 else X * state.C.dtype.type(1.0 / state.scale)
+
+
+def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple[State, Info, int]:
+    """Learn from rows and fill in their codes; also tells how many entries were observed."""
+    whole = state.rule.batch_size > 1
+    length = state.rule.batch_size if whole else block_length(state.C.shape[1])
     given = state.C
     free: list[NDArray[Any]] = []
-    at = 0
+    at = entries = 0
     residual = energy = 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # found, and refused, by the kernels
         for piece in pieces(X, length, whole=whole):
@@ -98,18 +130,8 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
                 residual += info.residual
                 energy += info.energy
             at += done
-    return state, codes, Info(residual, energy)
-
-
-def in_units(X: Any, state: State) -> Any:
-    """X in the state's type and units of its scale."""
-    if X.ndim != 2 or X.shape[1] != len(state.C):
-        raise ValueError(
-            f"X has {X.shape[-1]} features, but the model has {len(state.C)}. Give an array of "
-            f"shape (n_samples, {len(state.C)})."
-        )
-    X = X.astype(state.C.dtype, copy=False)
-    return X if state.scale == 1.0 else X * state.C.dtype.type(1.0 / state.scale)
+            entries += piece.n_entries
+    return state, Info(residual, energy), entries
 
 
 def _learn(state: State, piece: Piece, reuse: bool, free: list[NDArray[Any]]) -> Step:

@@ -26,6 +26,11 @@ class Rows(NamedTuple):
     def __len__(self) -> int:
         return len(self.starts) - 1
 
+    @property
+    def n_entries(self) -> int:
+        """How many entries are observed."""
+        return len(self.values)
+
     def part(self, first: int, last: int) -> "Rows":
         """Rows first to last, without copying an entry."""
         begin, end = self.starts[first], self.starts[last]

@@ -33,6 +33,7 @@ def fit(
     memory: Annotated[float, typer.Option(help="From 0 (the paper's rule) to 1.")] = 1.0,
     ridge: Annotated[float, typer.Option(help="Pull of a code towards zero.")] = 0.0,
     smooth: Annotated[float, typer.Option(help="Pull of a code towards the one before.")] = 0.0,
+    shrink: Annotated[float, typer.Option(help="Pull of the dictionary towards zero.")] = 0.0,
     inner_iter: Annotated[int, typer.Option(help="Alternations for each update.")] = 2,
     batch_size: Annotated[int, typer.Option(help="Rows that share an update.")] = 1,
     max_iter: Annotated[int, typer.Option(help="Passes over the data.")] = 1,
@@ -75,7 +76,7 @@ def fit(
 
     parameters = {
         "n_components": components, "lam": lam, "memory": memory, "ridge": ridge,
-        "smooth": smooth, "inner_iter": inner_iter, "batch_size": batch_size,
+        "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
         "max_iter": max_iter, "tol": tol, "shuffle": shuffle, "init": _init(init),
         "random_state": seed,
     }  # fmt: skip
