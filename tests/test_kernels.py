@@ -125,12 +125,23 @@ def test_invert_inverts(seed, r, scale):
     assert np.array_equal(inverse, inverse.T)
 
 
+@given(st.integers(0, 2**32), st.integers(1, 20), st.sampled_from([1e-200, 1.0, 1e200]))
+def test_factors_solve(seed, r, scale):
+    rng = np.random.default_rng(seed)
+    M, x = positive_definite(rng, r), rng.normal(size=r)
+    factors, found = scale * M, scale * (M @ x)
+    assert small.factorise(factors, 1e-12)
+    small.solve(factors, found)
+    assert np.abs(found - x).max() < 1e-11 * np.abs(x).max()  # condition 1e3
+
+
 @given(st.integers(0, 2**32), st.integers(2, 20))
-def test_invert_refuses_what_is_singular(seed, r):
+def test_what_is_singular_is_refused(seed, r):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(r, r // 2)) * np.exp(5 * rng.normal(size=r))[:, None]
-    assert not small.invert(A @ A.T, 1e-12)
-    assert not small.invert(np.full((r, r), np.nan), 1e-12)
+    for attempt in (small.invert, small.factorise):
+        assert not attempt(A @ A.T, 1e-12)
+        assert not attempt(np.full((r, r), np.nan), 1e-12)
 
 
 @given(st.integers(0, 2**32), st.integers(1, 6), st.sampled_from([1e-200, 1.0, 1e200]))
@@ -184,10 +195,14 @@ def test_a_chain_in_parts_is_the_joint_least_squares(seed, r, lengths, ridge, sm
     grams = np.einsum("ti,ij,ik->tjk", seen.astype(float), C, C)
     cuts = np.cumsum(lengths)[:-1]
     parts = zip(np.split(grams, cuts), np.split(filled @ C, cuts), strict=True)
-    codes = chain.chain([lambda p=part: p for part in parts], ridge, smooth, x_before, 1e-12)
-    assert [len(part) for part in codes] == lengths
+    parts = [lambda p=part: p for part in parts]
     expected = reference.codes_of(C, Y, ridge, smooth, x_before)
-    assert np.abs(np.concatenate(codes) - expected).max() <= 1e-9 * np.abs(expected).max()
+    for kept_bytes in (0, 8 * 6 * r * r, 1 << 20):  # nothing but the last part, some, all
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(chain, "KEPT_BYTES", kept_bytes)
+            codes = chain.chain(parts, ridge, smooth, x_before, 1e-12)
+        assert [len(part) for part in codes] == lengths
+        assert np.abs(np.concatenate(codes) - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
 def test_threads_share_all_the_work():

@@ -50,11 +50,11 @@ def test_wrong_parameters_are_named_and_change_nothing(rng, name, value, error, 
 @BOTH
 def test_a_prior_on_the_dictionary_needs_a_memory(rng, estimator):
     X = rows(rng)
-    with pytest.raises(ValueError, match="shrink=1.0 needs a memory"):
+    with pytest.raises(ValueError, match=r"shrink=1\.0 needs a memory"):
         estimator(3, shrink=1.0, memory=0.0).fit(X)
     model = estimator(3, memory=0.0, random_state=0).fit(X).set_params(shrink=1.0)
     before = snapshot(model)
-    with pytest.raises(ValueError, match="shrink=1.0 needs a memory"):
+    with pytest.raises(ValueError, match=r"shrink=1\.0 needs a memory"):
         model.partial_fit(X)
     assert snapshot(model) == before
 

@@ -33,15 +33,12 @@ def encode(state: State, X: Any) -> tuple[Matrix, Info]:
     chained = iter(_chained(state, X) if smooth and len(codes) else [])
     smallest = smallest_pivot(state.C)
     for piece in pieces(X, ROWS, whole=smooth):
-        grams, P, energies = _systems(state, piece)
-        if smooth:
-            part = next(chained)
-        elif isinstance(piece, Complete):
-            part = shared_codes(grams[0], P, state.ridge, smallest)
+        if smooth or isinstance(piece, Complete):
+            grams, P, energies = _systems(state, piece)
+            part = next(chained) if smooth else shared_codes(grams[0], P, state.ridge, smallest)
+            info = told(grams, P, energies, part)
         else:
-            observed = np.diff(piece.starts)
-            part = gappy_codes(grams, P, observed, state.ridge, 0.0, None, smallest)
-        info = told(grams, P, energies, part)
+            part, info = gappy_codes(state.C, state.G, piece, state.ridge, 0.0, None, smallest)
         residual += info.residual
         energy += info.energy
         codes[at : at + len(piece)] = part

@@ -185,7 +185,7 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
             here = slice(start, start + 1024)
             holes = np.isnan(complete[here])
             if holes.any():
-                complete[here][holes] = self._decode(codes[here])[holes]
+                np.copyto(complete[here], self._decode(codes[here]), where=holes)
         return complete
 
     def score(self, X: Any, y: Any = None) -> float:

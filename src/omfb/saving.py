@@ -190,7 +190,7 @@ def _state(header: dict[str, Any], tensors: Tensors) -> State:
     counters = {name: _count(header["counters"][name]) for name in COUNTERS}
     rule = Rule(**header["rule"])
     check_parameters(_RuleOnly(rule))
-    numbers = {name: _number(header[name]) for name in NUMBERS}
+    numbers: dict[str, Any] = {name: _number(header[name]) for name in NUMBERS}
     _demand(min(numbers.values()) >= 0.0, "a number below zero")
     return State(rule=rule, C=C, G=G, S=S, code=code, scale=scale, **counters, **numbers)
 

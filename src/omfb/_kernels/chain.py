@@ -22,6 +22,7 @@ from .shared import Matrix
 from .singular import solve_minimum_norm
 from .small import invert, multiply
 
+KEPT_BYTES = 1 << 26
 # Grams (q, r, r), or (1, r, r) where all rows share one, and projections (q, r).
 Systems = tuple[Matrix, Matrix]
 
@@ -63,29 +64,33 @@ def chain(
 ) -> list[Matrix]:  # fmt: skip
     """Codes of all parts of one sequence, jointly; each part is made when it is needed.
 
-    Memory is that of the largest part: only the carry at the start of each part is kept on
-    the way forwards, and every part but the last is made and eliminated again on the way back.
+    On the way forwards the carry at the start of each part is kept, and of the last parts, as far
+    as KEPT_BYTES go, all that the way back needs; the others are made and eliminated again.
     """
     carries: list[Matrix] = []
-    solved = None
+    eliminated: dict[int, tuple[Matrix, Matrix]] = {}
     for index, part in enumerate(parts):
         systems = part()
         if not carries:
             carries.append(_start(systems[1].shape[1], x_before))
         carry = carries[-1].copy()
-        solved = _eliminate(systems, ridge, smooth, index, len(parts), x_before, carry)
+        done = _eliminate(systems, ridge, smooth, index, len(parts), x_before, carry)
+        eliminated[index] = done
+        if len(eliminated) > max(KEPT_BYTES // done[0].nbytes, 1):
+            del eliminated[min(eliminated)]
         carries.append(carry)
-    assert solved is not None  # there is at least one part
-    solved[0][-1] = solve_minimum_norm(solved[0][-1], np.eye(len(carries[0])), smallest)
+    inverses, _ = eliminated[len(parts) - 1]
+    inverses[-1] = solve_minimum_norm(inverses[-1], np.eye(len(carries[0])), smallest)
     codes: list[Matrix] = []
     x_after = np.zeros(carries[0].shape[0])
     for index in reversed(range(len(parts))):
-        if index + 1 < len(parts):
-            carry = carries[index].copy()
-            solved = _eliminate(parts[index](), ridge, smooth, index, len(parts), x_before, carry)
-        assert solved is not None
-        X = np.empty_like(solved[1])
-        substitute(*solved, smooth, x_after, X)
+        if index not in eliminated:
+            carry = carries[index]
+            done = _eliminate(parts[index](), ridge, smooth, index, len(parts), x_before, carry)
+            eliminated[index] = done
+        inverses, eta = eliminated.pop(index)
+        X = np.empty_like(eta)
+        substitute(inverses, eta, smooth, x_after, X)
         x_after = X[0].copy()
         codes.append(X)
     return codes[::-1]

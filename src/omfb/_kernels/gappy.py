@@ -79,17 +79,18 @@ def gram_of_rows(C, rows, out):
     total = np.zeros((padded, padded))
     for at in range(0, rows.shape[0], STRIP):
         count = min(STRIP, rows.shape[0] - at)
+        width = (count + 7) // 8 * 8  # whole vectors
         for s in range(count):
             row = C[rows[at + s]]
             for j in range(r):
                 strip[j, s] = row[j]
-        strip[:, count:] = 0.0
+        strip[:, count:width] = 0.0
         for i in range(0, padded, 4):
             a, b, c, d = strip[i], strip[i + 1], strip[i + 2], strip[i + 3]
             for j in range(0, i + 4, 2):
                 e, f = strip[j], strip[j + 1]
                 ae = be = ce = de = af = bf = cf = df = 0.0
-                for s in range(STRIP):
+                for s in range(width):
                     ae += a[s] * e[s]
                     be += b[s] * e[s]
                     ce += c[s] * e[s]
@@ -152,7 +153,15 @@ def project(C, features, values, b):
     """b = C_Ωᵀ y_Ω; returns y_Ωᵀ y_Ω."""
     n = 0.0
     b[:] = 0.0
-    for at in range(features.shape[0]):
+    count = features.shape[0]
+    for at in range(0, count - 3, 4):  # four features at a time: b is loaded a quarter as often
+        o, p, q, s = features[at], features[at + 1], features[at + 2], features[at + 3]
+        on_o, on_p = np.float64(values[at]), np.float64(values[at + 1])
+        on_q, on_s = np.float64(values[at + 2]), np.float64(values[at + 3])
+        n += on_o * on_o + on_p * on_p + on_q * on_q + on_s * on_s
+        for j in range(C.shape[1]):
+            b[j] += on_o * C[o, j] + on_p * C[p, j] + on_q * C[q, j] + on_s * C[s, j]
+    for at in range(count // 4 * 4, count):
         y = np.float64(values[at])
         n += y * y
         i = features[at]

@@ -31,7 +31,7 @@ from .shared import (
     smallest_pivot,
 )  # fmt: skip
 from .singular import solve_minimum_norm
-from .small import copy, dot, invert, invert_anyway
+from .small import copy, dot, factorise, invert_anyway, solve
 
 
 @jit
@@ -44,19 +44,28 @@ def systems(C, G, starts, features, values, first, last, grams, P, energy):
 
 
 @jit
-def solve_each(grams, P, observed, ridge, smallest, X, regular):
-    """Codes of rows with a system each; `regular` says which rows could be solved."""
-    q, r = P.shape
-    H = np.empty((r, r))
-    for t in range(q):
-        copy(grams[t], H)
+def solve_each(
+    C, G, starts, features, values, first, last, ridge, smallest, X, residual, energy, regular
+):  # fmt: skip
+    """Codes and energies of rows first to last; `regular` says which could be solved.
+
+    As (G_Ω + α I) x = b, the residual energy ‖y − C x‖² is yᵀy − bᵀx − α xᵀx.
+    """
+    r = C.shape[1]
+    b = np.empty(r)
+    A = np.empty((r, r))
+    for t in range(first, last):
+        seen = features[starts[t] : starts[t + 1]]
+        energy[t] = project(C, seen, values[starts[t] : starts[t + 1]], b)
+        observed_gram(C, G, seen, A)
         for j in range(r):
-            H[j, j] += ridge
-        enough = observed[t] >= r or ridge > 0.0
-        regular[t] = enough and invert(H, smallest)
+            A[j, j] += ridge
+            X[t, j] = b[j]
+        enough = seen.shape[0] >= r or ridge > 0.0
+        regular[t] = enough and factorise(A, smallest)
         if regular[t]:
-            for i in range(r):
-                X[t, i] = dot(H[i], P[t])
+            solve(A, X[t])
+            residual[t] = max(energy[t] - dot(b, X[t]) - ridge * dot(X[t], X[t]), 0.0)
 
 
 @jit
@@ -132,13 +141,11 @@ def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
     info = None
     try:
         for _ in range(rule.inner_iter):
-            grams, P, energy = row_systems(C, G, rows)
-            X = gappy_codes(
-                grams, P, np.diff(rows.starts), state.ridge, state.smooth, state.code,
-                smallest_pivot(C),
-            )  # fmt: skip
+            X, now = gappy_codes(
+                C, G, rows, state.ridge, state.smooth, state.code, smallest_pivot(C)
+            )
             check_finite_step(X)
-            info = told(grams, P, energy, X) if info is None else info
+            info = now if info is None else info
             _learn(C, C_before, entries, X, S_before, S_before_inverse)
             G = gram(C) if G_others is None else G_others + _gram_of(C, entries.touched)
         S = state.S
@@ -179,18 +186,29 @@ def row_systems(C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Matrix,
 
 
 def gappy_codes(
-    grams: Matrix, P: Matrix, observed: NDArray[np.int64], ridge: float, smooth: float,
+    C: NDArray[Any], G: Matrix, rows: Rows, ridge: float, smooth: float,
     x_before: Matrix | None, smallest: float,
-) -> Matrix:  # fmt: skip
+) -> tuple[Matrix, Info]:  # fmt: skip
     """Codes of rows with a system each, of minimum norm where it is singular."""
     if smooth > 0.0:
-        return chain_one(grams, P, ridge, smooth, x_before, smallest)
-    X, regular = np.empty_like(P), np.empty(len(P), np.bool_)
-    solve_each(grams, P, observed, ridge, smallest, X, regular)
-    pull = ridge * np.eye(P.shape[1])
-    for t in np.flatnonzero(~regular):
-        X[t] = solve_minimum_norm(grams[t] + pull, P[t], smallest)
-    return X
+        grams, P, energy = row_systems(C, G, rows)
+        X = chain_one(grams, P, ridge, smooth, x_before, smallest)
+        return X, told(grams, P, energy, X)
+    q, r = len(rows), C.shape[1]
+    X, regular = np.empty((q, r)), np.empty(q, np.bool_)
+    residual, energy = np.empty(q), np.empty(q)
+    in_threads(
+        lambda first, last: solve_each(
+            C, G, *rows, first, last, ridge, smallest, X, residual, energy, regular
+        ),
+        q,
+        len(rows.values) * r * r,
+    )
+    for t in np.flatnonzero(~regular).tolist():
+        grams, P, _ = row_systems(C, G, rows.part(t, t + 1))
+        X[t] = solve_minimum_norm(grams[0] + ridge * np.eye(r), P[0], smallest)
+        residual[t] = told(grams, P, energy[t : t + 1], X[t : t + 1]).residual
+    return X, Info(float(residual.sum()), float(energy.sum()))
 
 
 class _ByFeature(NamedTuple):

@@ -143,6 +143,60 @@ def _sweep(M, p, columns, factors, s, least, raised):
 
 
 @jit
+def factorise(M, smallest):
+    """M = Uᵀ D U in place: D⁻¹ on the diagonal, U above it; False if numerically singular.
+
+    A third of the work of `invert`, with the same pivots, for where one solution is all.
+    """
+    r = M.shape[0]
+    diagonal = np.empty(r)
+    for i in range(r):
+        diagonal[i] = M[i, i]
+    scaled = np.zeros((4, r))  # four rows of D U
+    for first in range(0, r, 4):
+        count = min(4, r - first)
+        scaled[:] = 0.0
+        for s in range(count):
+            p = first + s
+            row, right = scaled[s, p:], M[p, p:]
+            for j in range(r - p):
+                row[j] = right[j]
+            for earlier in range(s):
+                along, above = M[first + earlier, p], scaled[earlier, p:]
+                for j in range(r - p):
+                    row[j] -= along * above[j]
+            if not row[0] > smallest * diagonal[p]:  # also catches NaN
+                return False
+            inverse = 1.0 / row[0]
+            for j in range(r - p):
+                right[j] = row[j] * inverse
+            right[0] = inverse
+        if count < 4:
+            return True
+        for i in range(first + 4, r):
+            right = M[i, i:]
+            a, b, c, d = scaled[0, i:], scaled[1, i:], scaled[2, i:], scaled[3, i:]
+            on_a, on_b = M[first, i], M[first + 1, i]
+            on_c, on_d = M[first + 2, i], M[first + 3, i]
+            for j in range(r - i):
+                right[j] -= on_a * a[j] + on_b * b[j] + on_c * c[j] + on_d * d[j]
+    return True
+
+
+@jit
+def solve(U, x):
+    """Solve for the right-hand side x in place, given what `factorise` made."""
+    r = x.shape[0]
+    for p in range(r):
+        along, row, rest = x[p], U[p, p + 1 :], x[p + 1 :]
+        for j in range(r - p - 1):
+            rest[j] -= along * row[j]
+        x[p] = along * U[p, p]
+    for p in range(r - 2, -1, -1):
+        x[p] -= dot(U[p, p + 1 :], x[p + 1 :])
+
+
+@jit
 def alternate(b, n, H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work):
     """Alternate code and dictionary `inner_iter` times in small space; S̄⁻¹ is fresher S_inverse.
 
