@@ -101,7 +101,7 @@ def result(peer: Peer, curves: dict[int, list[Curve]], reason: str | None) -> di
         taken = spread([reached(curve, target) for curve in curves[variant]])
         times[f"{100 * target:g} %"] = {**taken, "variant": peer.variants[variant]}
     shown = best_variants(curves)
-    front = sorted(point for variant in shown for point in curves[variant][0])
+    front = sorted(point for variant in shown for point in curves[variant][-1])
     return {
         **peer.about(),
         "times": times,

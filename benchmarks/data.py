@@ -42,9 +42,11 @@ class Rows:
         for _ in count():
             order = rng.permutation(n) if self.path is None else None
             for start, end in pairwise(cuts):
-                here = slice(start, end) if order is None else order[start:end]
-                # The map is opened anew each time: its pages would count as memory of the peer.
-                yield np.array(self.mapped()[here])
+                if order is None:
+                    # The map is opened anew each time: its pages would count as memory of the peer.
+                    yield np.array(self.mapped()[start:end])
+                else:
+                    yield self.mapped()[order[start:end]]
 
     def mapped(self) -> np.ndarray:
         """The rows, not read yet."""

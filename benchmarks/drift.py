@@ -16,7 +16,7 @@ from figures import Panel, draw
 from peers import tracker
 from timing import limited, options, write
 
-MEMORIES = (0.0, 0.9, 0.99, 0.999, 1.0)
+MEMORIES = (0.0, 0.8, 0.9, 0.99, 0.999, 1.0)
 # Features, rank, rows of each phase, rows between two looks at the error.
 SIZES = {"tiny": (20, 2, 50, 25), "quick": (40, 4, 400, 25), "full": (100, 5, 2000, 50)}
 # Angle by which each direction of the subspace turns in a row, and whether it jumps at the start.

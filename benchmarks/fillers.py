@@ -7,7 +7,7 @@ return the panel filled. A snapshot's seconds are those of learning so far and o
 import contextlib
 import io
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -18,20 +18,24 @@ from timing import Snapshot
 
 
 def omfb(
-    problem: Holes, threads: int, r: int = 1, start: str = "data", **settings: Any
+    problem: Holes, threads: int, r: int = 1, smooth: float = 0.0, **settings: Any
 ) -> Iterator[Snapshot]:
+    """Learns from rows in random order; only where it fills are their codes tied in time."""
     from omfb import OMFB
 
-    X, r = problem.X, r * problem.n_components
+    X = problem.X
     rng = np.random.default_rng(0)
-    if start == "noise":  # `lam` then pulls the dictionary to nearly nothing: a ridge on it, too
-        settings["init"] = 0.01 * rng.standard_normal((r, X.shape[1]), X.dtype)
-    model = OMFB(r, random_state=0, **settings)
+    model = OMFB(r * problem.n_components, shuffle=False, random_state=0, **settings)
+
+    def filled() -> np.ndarray:
+        complete = model.set_params(smooth=smooth).complete(X)
+        model.set_params(smooth=0.0)
+        return complete
+
     while True:
-        order = np.arange(len(X)) if model.smooth else rng.permutation(len(X))
-        for quarter in np.array_split(order, 4):
+        for quarter in np.array_split(rng.permutation(len(X)), 4):
             model.partial_fit(X[quarter])
-            yield lambda: model.complete(X)
+            yield filled
 
 
 def our_nmf(problem: Holes, threads: int) -> Iterator[Snapshot]:
@@ -159,17 +163,19 @@ def fill(X: np.ndarray, U: np.ndarray) -> np.ndarray:
 
 # Those that were good on other hidden entries come first, for all: time may end before the list.
 FACES = tuple(
-    {"r": r, "lam": lam, "ridge": ridge}
-    for lam in (10.0, 30.0)
-    for ridge in (3.0, 0.3, 1.0)
-    for r in (1, 2)
+    {"r": r, "ridge": ridge, "shrink": shrink}
+    for r in (3, 2, 1)
+    for ridge, shrink in ((0.1, 30.0), (0.1, 100.0), (0.1, 10.0), (0.3, 30.0))
 )
 IN_TIME = tuple(
-    {"r": r, "start": "noise", "lam": lam, "ridge": ridge, "smooth": smooth, "shuffle": False}
-    for ridge in (20.0, 5.0)
-    for lam in (1000.0, 100.0)
-    for smooth in (30.0, 10.0)
-    for r in (2, 3)
+    {"r": r, "ridge": ridge, "shrink": shrink, "smooth": smooth}
+    for smooth in (0.0, 30.0)
+    for r in (3, 2)
+    for ridge, shrink in ((0.1, 100.0), (0.3, 100.0), (1.0, 10.0), (3.0, 10.0))
+)
+FEW = tuple(
+    {"r": 1, "ridge": ridge, "shrink": shrink}
+    for ridge, shrink in ((0.1, 30.0), (0.1, 100.0), (1.0, 10.0), (1.0, 30.0))
 )
 POSITIVE = "non-negative factors suit sums of positive parts, such as pixels and concentrations"
 SHIFTED = "series with negative values are shifted by their least one"
@@ -181,8 +187,8 @@ TIMELESS: tuple[Peer, ...] = (
     Peer("NonnegMFPy", "NonnegMFPy", nonneg_mfpy, settings=f"its defaults; {SHIFTED}",
          strength=POSITIVE),
     Peer("cmfrec", "cmfrec", cmfrec,
-         variants=tuple({"lambda_": a, "r": r} for r in (1, 2, 3) for a in (30.0, 10.0, 1.0)),
-         settings="`CMF`, ALS with biases, 10 rounds (all its defaults); `lambda_` 1, 10, 30 and "
+         variants=tuple({"lambda_": a, "r": r} for r in (3, 2, 1) for a in (10.0, 30.0, 3.0, 1.0)),
+         settings="`CMF`, ALS with biases, 10 rounds (all its defaults); `lambda_` 1, 3, 10, 30 and "
          "r, 2r or 3r components chosen",
          strength="alternating least squares on the whole matrix, with a bias for each row and "
          "each feature"),
@@ -213,17 +219,18 @@ TIMELESS: tuple[Peer, ...] = (
 
 def contestants(problem: Holes) -> tuple[Peer, ...]:
     """Those for this panel; ours first."""
-    grid = IN_TIME if problem.in_time else FACES
-    said = (
-        "in time: `shuffle=False`, a small noise as `init`; `lam`, `ridge`, `smooth` and "
-        "2r or 3r components" if problem.in_time else "faces: `lam`, `ridge`, r or 2r components"
+    ours = (
+        Peer(OURS, "omfb", omfb, variants=IN_TIME if problem.in_time else FACES,
+             settings="`ridge`, `shrink`, r, 2r or 3r components and, in time, `smooth` chosen"),
+        Peer(f"{OURS}, r components", "omfb", omfb, variants=FEW,
+             settings="`ridge` and `shrink` chosen"),
     )  # fmt: skip
-    ours = Peer(OURS, "omfb", omfb, variants=grid, settings=f"{said} chosen")
     if not problem.in_time:
-        return (ours, *(_for_faces(peer) if peer.name == "cmfrec" else peer for peer in TIMELESS))
+        suited = _suited(problem.pattern)
+        return (*ours, *(suited(peer) if peer.name == "cmfrec" else peer for peer in TIMELESS))
     near = "the series hardly move over so few steps"
     return (
-        ours, *TIMELESS,
+        *ours, *TIMELESS,
         Peer("last value", "numpy", last_value, learns=False, strength=near,
              settings="of the series"),
         Peer("interpolation", "numpy", interpolation, learns=False, strength=near,
@@ -231,7 +238,12 @@ def contestants(problem: Holes) -> tuple[Peer, ...]:
     )  # fmt: skip
 
 
-def _for_faces(peer: Peer) -> Peer:
-    """The same settings of cmfrec, first those that suit faces: a small penalty, 2r components."""
-    order = sorted(peer.variants, key=lambda v: (v["lambda_"], v["r"] != 2))
-    return replace(peer, variants=tuple(order))
+def _suited(pattern: str) -> Callable[[Peer], Peer]:
+    """The same settings of cmfrec, first those that suit faces with such holes."""
+    first = {"blocks": (3.0, 2), "pixels": (1.0, 3)}[pattern]
+
+    def suited(peer: Peer) -> Peer:
+        order = sorted(peer.variants, key=lambda v: ((v["lambda_"], v["r"]) != first, v["lambda_"]))
+        return replace(peer, variants=tuple(order))
+
+    return suited

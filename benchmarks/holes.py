@@ -24,7 +24,7 @@ from timing import Curve, Point, child, limited, options, race, reached, say, sp
 BUDGETS = {
     "tiny": (0.05, 0.05, 0.05, 2, 60.0),
     "quick": (0.3, 0.3, 0.3, 2, 4.0),
-    "full": (4.0, 5.0, 3.0, 3, 30.0),
+    "full": (4.0, 4.0, 3.0, 3, 300.0),
 }
 SLOW_AT_A_TIME = 2
 
@@ -37,6 +37,14 @@ def judge_of(problem: Holes) -> Callable[[Any], tuple[float, float]]:
         return problem.error(filled), extra
 
     return judge
+
+
+class Contest(NamedTuple):
+    """A panel, who takes part, and what was found of each."""
+
+    problem: Holes
+    peers: tuple[Peer, ...]
+    found: dict[str, dict[str, Any]]
 
 
 class Choice(NamedTuple):
@@ -114,19 +122,24 @@ def contest(peers: list[Peer], problem: Holes, size: str, threads: int) -> dict[
     return found
 
 
-def slow_contest(peers: list[Peer], name: str, size: str, threads: int) -> dict[str, dict]:
+def slow_contest(sets: list[Contest], size: str, threads: int) -> None:
     """Peers that may take minutes, each in a process with a time limit, two at a time."""
     limit = BUDGETS[size][4]
 
-    def one(peer: Peer) -> dict[str, Any]:
-        words = ["--peer", peer.name, "--set", name, "--threads", str(threads)]
-        return child(__file__, words + ([] if size == "full" else [f"--{size}"]), limit)
+    def one(contest: Contest, peer: Peer) -> None:
+        words = ["--peer", peer.name, "--set", contest.problem.name, "--threads", str(threads)]
+        words += [] if size == "full" else [f"--{size}"]
+        contest.found[peer.name] = child(__file__, words, limit)
+        say(f"{contest.problem.name}: {peer.name}")
 
     with ThreadPoolExecutor(SLOW_AT_A_TIME) as pool:
-        return dict(zip([peer.name for peer in peers], pool.map(one, peers), strict=True))
+        for contest in sorted(sets, key=lambda c: -len(c.problem.X)):  # the longest first
+            for peer in contest.peers:
+                if peer.apart and peer.name not in contest.found:
+                    pool.submit(one, contest, peer)
 
 
-def result(peer: Peer, found: dict[str, Any], ours: list[Curve]) -> dict[str, Any]:
+def result(peer: Peer, found: dict[str, Any], ours: list[list[Curve]]) -> dict[str, Any]:
     """What the page needs: the error where it stopped, when, and when omfb was as good."""
     if "reason" in found:
         return {**peer.about(), "reason": found["reason"]}
@@ -140,25 +153,33 @@ def result(peer: Peer, found: dict[str, Any], ours: list[Curve]) -> dict[str, An
         "tried": [found["tried"], len(peer.variants)],
         "rmse": error,
         "seconds": spread(taken),
-        "ours": spread([reached(curve, 1.001 * error) for curve in ours]),
-        "curve": [point[:2] for point in curves[0] if math.isfinite(point.score)],
+        "ours": soonest([spread([reached(c, 1.001 * error) for c in curves]) for curves in ours]),
+        "curve": [point[:2] for point in curves[-1] if math.isfinite(point.score)],
     }
 
 
-def measure(name: str, chosen: Any) -> dict[str, Any]:
-    try:
-        problem = with_holes(name, chosen.size)
-    except AbsentError as absent:
-        return {"name": name, "reason": str(absent)}
+def soonest(times: list[dict[str, Any]]) -> dict[str, Any]:
+    """Of omfb with chosen and with r components, the one that was as good first."""
+    return min(times, key=lambda t: math.inf if t["median"] is None else t["median"])
+
+
+def raced(name: str, chosen: Any) -> Contest:
+    """All peers but the slow ones, on one panel."""
+    problem = with_holes(name, chosen.size)
     peers = contestants(problem)
-    reasons = {peer.name: {"reason": why} for peer in peers if (why := peer.missing())}
-    here = [peer for peer in peers if peer.name not in reasons]
+    found = {peer.name: {"reason": why} for peer in peers if (why := peer.missing())}
+    here = [peer for peer in peers if peer.name not in found]
     warm_up(here, problem, chosen.threads)
     with limited(chosen.threads):
-        found = contest([p for p in here if not p.apart], problem, chosen.size, chosen.threads)
-    found |= slow_contest([p for p in here if p.apart], name, chosen.size, chosen.threads)
-    found |= reasons
-    ours = found[OURS].get("curves", [])
+        fast = [peer for peer in here if not peer.apart]
+        found |= contest(fast, problem, chosen.size, chosen.threads)
+    return Contest(problem, peers, found)
+
+
+def told(contest: Contest) -> dict[str, Any]:
+    """A panel and its peers, as the page reads them."""
+    problem, peers, found = contest
+    ours = [found[p.name].get("curves", []) for p in peers if p.name.startswith(OURS)]
     n, m = problem.X.shape
     return {
         "name": problem.name, "n": n, "m": m, "r": problem.n_components,
@@ -209,7 +230,14 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(json.dumps(compete(peer, problem, chosen.size, chosen.threads)))
         return
     names = {"tiny": HOLES[:1], "quick": HOLES[:3:2], "full": HOLES}[chosen.size]
-    found = [measure(name, chosen) for name in names]
+    contests, absent = [], []
+    for name in names:
+        try:
+            contests.append(raced(name, chosen))
+        except AbsentError as reason:
+            absent.append({"name": name, "reason": str(reason)})
+    slow_contest(contests, chosen.size, chosen.threads)
+    found = [told(contest) for contest in contests] + absent
     write(chosen.out, chosen, {"sets": found, "slow": BUDGETS[chosen.size][4]})
     shown = [panel(one) for one in found if "peers" in one]
     if shown:

@@ -31,11 +31,13 @@ def first_dictionary(
     rng = np.random.default_rng(seed)
     head = X[: window_length(n_components)]
     observed = canonical(head).data if scipy.sparse.issparse(head) else head.ravel()
-    missing = np.isnan(observed)
-    if missing.any():
-        observed = observed[~missing]
-    check_finite(observed[None], squares=False)
-    scale = _scale_of(observed)
+    largest = float(np.max(np.abs(observed), initial=0.0))
+    holes = not math.isfinite(largest)
+    if holes:
+        observed = observed[~np.isnan(observed)]
+        check_finite(observed[None], squares=False)
+        largest = float(np.max(np.abs(observed), initial=0.0))
+    scale = _scale_of(largest, observed.dtype)
     shape = (X.shape[1], n_components)
     if not isinstance(init, str):
         C = np.asarray(init, dtype=np.float64).T / scale
@@ -48,14 +50,13 @@ def first_dictionary(
         atoms = _independent_rows(_filled(head, scale), n_components, rng)
         # With atoms 1/√r the size of a row, a code has unit variance in each entry: then λ counts
         # in observations, and the first dictionary weighs as much as λ of them.
-        C = np.empty(shape)
-        C[:, : len(atoms)] = atoms.T
+        C = np.empty(shape, X.dtype)
+        root = np.sqrt(n_components)
+        C[:, : len(atoms)] = (atoms / root).T
         if len(atoms) < n_components:
-            C[:, len(atoms) :] = _size(observed, scale) * rng.standard_normal(
-                (shape[0], n_components - len(atoms))
-            )
-        C /= np.sqrt(n_components)
-        if missing.any():
+            noise = rng.standard_normal((shape[0], n_components - len(atoms)))
+            C[:, len(atoms) :] = _size(observed, scale) / root * noise
+        if holes:
             C[np.isnan(head).all(axis=0)] = 0.0  # nothing is known of these features yet
     return np.ascontiguousarray(C, dtype=X.dtype), scale
 
@@ -67,20 +68,20 @@ def _size(observed: NDArray[Any], scale: float) -> float:
     return float(np.sqrt(np.mean((observed.astype(np.float64) / scale) ** 2)))
 
 
-def _scale_of(observed: NDArray[Any]) -> float:
+def _scale_of(largest: float, dtype: np.dtype[Any]) -> float:
     """The power of two to divide by, 1 unless the data are extremely large or small."""
-    largest = float(np.max(np.abs(observed), initial=0.0))
     exponent = math.frexp(largest)[1]
-    if abs(exponent) <= ORDINARY[str(observed.dtype)]:
+    if abs(exponent) <= ORDINARY[str(dtype)]:
         return 1.0
-    most = np.finfo(observed.dtype).maxexp - 2  # so that its inverse is a normal number, too
+    most = np.finfo(dtype).maxexp - 2  # so that its inverse is a normal number, too
     return math.ldexp(1.0, max(-most, min(exponent, most)))
 
 
 def _filled(head: NDArray[Any], scale: float) -> NDArray[np.float64]:
     """The rows as float64, each hole filled by its feature's mean."""
     rows = head.astype(np.float64)
-    rows /= scale
+    if scale != 1.0:
+        rows /= scale
     holes = np.isnan(rows)
     if not holes.any():
         return rows
