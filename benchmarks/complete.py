@@ -25,7 +25,7 @@ from timing import Curve, child, limited, options, race, reached, resident, say,
 
 TARGETS = (0.05, 0.01, 0.005)  # above the optimum
 # Seconds for one race, seconds for one peer on one set in all repeats, repeats at most.
-BUDGETS = {"tiny": (0.05, 0.05, 2), "quick": (0.4, 0.5, 2), "full": (6.0, 8.0, 5)}
+BUDGETS = {"tiny": (0.05, 0.05, 2), "quick": (0.4, 0.5, 2), "full": (4.0, 8.0, 4)}
 
 
 def judge_of(data: Rows) -> Callable[[Any], tuple[float, float]]:

@@ -79,7 +79,7 @@ CANDIDATES: dict[str, list[tuple[Callable[..., Learner], dict[str, Any]]]] = {
     **{f"omfb, memory={memory:g}": [(ours, {"memory": memory})] for memory in MEMORIES},
     "IncrementalPCA": [(incremental_pca, {})],
     "GROUSE": [(tracking, {"name": "Grouse", "step": s}) for s in (0.03, 0.1, 0.3)],
-    "PETRELS": [(tracking, {"name": "Petrels", "forgetting": f}) for f in (0.9, 0.98, 0.999)],
+    "PETRELS": [(tracking, {"name": "Petrels", "forgetting": f}) for f in (0.98, 0.999)],
 }
 
 

@@ -162,15 +162,10 @@ def fill(X: np.ndarray, U: np.ndarray) -> np.ndarray:
 
 
 # Those that were good on other hidden entries come first, for all: time may end before the list.
-FACES = tuple(
-    {"r": r, "ridge": ridge, "shrink": shrink}
-    for r in (3, 2, 1)
-    for ridge, shrink in ((0.1, 30.0), (0.1, 100.0), (0.1, 10.0), (0.3, 30.0))
-)
+FACES = tuple({"r": r, "ridge": 0.1, "shrink": shrink} for r in (3, 2) for shrink in (30.0, 100.0))
 IN_TIME = tuple(
-    {"r": r, "ridge": ridge, "shrink": shrink, "smooth": smooth}
+    {"r": 3, "ridge": ridge, "shrink": shrink, "smooth": smooth}
     for smooth in (0.0, 30.0)
-    for r in (3, 2)
     for ridge, shrink in ((0.1, 100.0), (0.3, 100.0), (1.0, 10.0), (3.0, 10.0))
 )
 FEW = tuple(
@@ -188,8 +183,8 @@ TIMELESS: tuple[Peer, ...] = (
          strength=POSITIVE),
     Peer("cmfrec", "cmfrec", cmfrec,
          variants=tuple({"lambda_": a, "r": r} for r in (3, 2, 1) for a in (10.0, 30.0, 3.0, 1.0)),
-         settings="`CMF`, ALS with biases, 10 rounds (all its defaults); `lambda_` 1, 3, 10, 30 and "
-         "r, 2r or 3r components chosen",
+         settings="`CMF`, ALS with biases, 10 rounds (all its defaults); `lambda_` 1, 3, 10, 30 "
+         "and r, 2r or 3r components chosen",
          strength="alternating least squares on the whole matrix, with a bias for each row and "
          "each feature"),
     Peer("GROUSE", "subtracking", tracking,
@@ -221,7 +216,8 @@ def contestants(problem: Holes) -> tuple[Peer, ...]:
     """Those for this panel; ours first."""
     ours = (
         Peer(OURS, "omfb", omfb, variants=IN_TIME if problem.in_time else FACES,
-             settings="`ridge`, `shrink`, r, 2r or 3r components and, in time, `smooth` chosen"),
+             settings="faces: `ridge=0.1`; `shrink`, 2r or 3r components chosen; in time: 3r "
+             "components; `ridge`, `shrink`, `smooth` chosen"),
         Peer(f"{OURS}, r components", "omfb", omfb, variants=FEW,
              settings="`ridge` and `shrink` chosen"),
     )  # fmt: skip

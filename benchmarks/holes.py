@@ -24,7 +24,7 @@ from timing import Curve, Point, child, limited, options, race, reached, say, sp
 BUDGETS = {
     "tiny": (0.05, 0.05, 0.05, 2, 60.0),
     "quick": (0.3, 0.3, 0.3, 2, 4.0),
-    "full": (4.0, 4.0, 3.0, 3, 300.0),
+    "full": (3.0, 2.0, 2.0, 3, 300.0),
 }
 SLOW_AT_A_TIME = 2
 
@@ -55,14 +55,15 @@ class Choice(NamedTuple):
     tried: int
 
 
-def choose(peer: Peer, problem: Holes, threads: int, budget: float) -> Choice:
+def choose(peer: Peer, problem: Holes, size: str, threads: int) -> Choice:
     """Settings and steps with the least error on entries hidden for this.
 
-    Two rounds of the same budget: one for all settings, with a share of it for each and one
-    snapshot at least, and one for the three best of them, if more time can change anything.
+    First all settings, with a share of the budget for each and one snapshot at least; then the
+    two best of them as long as in the race, if more time can change anything.
     """
     if len(peer.variants) == 1 and (peer.apart or not peer.learns):
         return Choice(peer.variants[0], 1, 1)
+    limit, budget = BUDGETS[size][:2]
     trial = problem.again(seed=2)
     started = time.perf_counter()
     best: dict[int, Point] = {}
@@ -81,17 +82,18 @@ def choose(peer: Peer, problem: Holes, threads: int, budget: float) -> Choice:
         if time.perf_counter() - started > 2 * budget:
             break
     tried = len(best)
-    for number in unfinished.intersection(sorted(best, key=lambda n: best[n].score)[:3]):
-        try_out(number, budget / 3)
+    if tried > 1:
+        for number in unfinished.intersection(sorted(best, key=lambda n: best[n].score)[:2]):
+            try_out(number, limit)
     chosen = min(best, key=lambda n: best[n].score)
     return Choice(peer.variants[chosen], best[chosen].steps, tried)
 
 
 def compete(peer: Peer, problem: Holes, size: str, threads: int) -> dict[str, Any]:
     """One race of one peer, its settings chosen before."""
-    limit, trial = BUDGETS[size][:2]
+    limit = BUDGETS[size][0]
     try:
-        choice = choose(peer, problem, threads, trial)
+        choice = choose(peer, problem, size, threads)
         return {**choice._asdict(), "curves": [run(peer, problem, choice, limit, threads)]}
     except Exception as error:  # a peer may fail in any way: say how
         return {"reason": f"{type(error).__name__}: {error}"[:200]}

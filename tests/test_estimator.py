@@ -66,6 +66,17 @@ def streams(draw):
     return X, cuts, model, draw(st.sampled_from([np.asarray, sparse]))
 
 
+def test_a_young_stream_keeps_rows_of_its_own(rng):
+    """Users fill the same array again and again."""
+    X, buffer = rows(rng, 12), np.empty((3, 10))
+    model = OMFB(5, random_state=0)
+    for start in range(0, 12, 3):
+        buffer[:] = X[start : start + 3]
+        model.partial_fit(buffer)
+    whole = OMFB(5, random_state=0).partial_fit(X)
+    assert same(model.components_, whole.components_)
+
+
 @pytest.mark.filterwarnings("ignore:Never observed")
 @given(streams())
 def test_one_pass_in_order_equals_any_chunks(stream):

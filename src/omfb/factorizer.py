@@ -145,7 +145,9 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         The model is always what it would be had all rows so far come at once: that is what makes
         it independent of how the stream is cut. The rows are kept until there are enough.
         """
-        if scipy.sparse.issparse(X):
+        if self._head.shape[0] == 0:
+            rows = X
+        elif scipy.sparse.issparse(X):
             head = (
                 self._head if scipy.sparse.issparse(self._head) else sparse_with_holes(self._head)
             )
@@ -155,7 +157,7 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
             rows = np.concatenate([head, X.astype(head.dtype, copy=False)])
         self._learn(self._first(rows, self._seed), rows, NOTHING)
         if rows.shape[0] < window_length(self.n_components):
-            self._head = rows
+            self._head = rows.copy() if rows is X else rows  # X is the caller's
 
     def _learn(self, state: State, X: Any, totals: Info) -> None:
         state, _, info = step(state, X, reuse=X.shape[0] == 1)

@@ -50,12 +50,10 @@ def first_dictionary(
         atoms = _independent_rows(_filled(head, scale), n_components, rng)
         # With atoms 1/√r the size of a row, a code has unit variance in each entry: then λ counts
         # in observations, and the first dictionary weighs as much as λ of them.
-        C = np.empty(shape, X.dtype)
-        root = np.sqrt(n_components)
-        C[:, : len(atoms)] = (atoms / root).T
         if len(atoms) < n_components:
-            noise = rng.standard_normal((shape[0], n_components - len(atoms)))
-            C[:, len(atoms) :] = _size(observed, scale) / root * noise
+            noise = rng.standard_normal((n_components - len(atoms), X.shape[1]))
+            atoms = np.concatenate([atoms, _size(observed, scale) * noise])
+        C = np.ascontiguousarray((atoms / np.sqrt(n_components)).astype(X.dtype).T)
         if holes:
             C[np.isnan(head).all(axis=0)] = 0.0  # nothing is known of these features yet
     return np.ascontiguousarray(C, dtype=X.dtype), scale

@@ -13,7 +13,7 @@ b, n        (r,), ()    Cᵀy and yᵀy over the observed features
 x, x₋       (r,)        code of y, code of the observation before
 k           (r,)        gain: C ← C + e kᵀ with e = y − C x on the observed features
 g, ε        (r,), ()    Cᵀe and eᵀe, with the C before the update
-α, τ        scalars     ridge, smooth
+α, τ, β     scalars     ridge, smooth, shrink
 ==========  ==========  =========================================================
 
 Small space (everything of size r or q) is float64 whatever the type of C and Y.
