@@ -13,6 +13,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from timing import Curve, child, limited, options, race, reached, resident, say,
 
 TARGETS = (0.05, 0.01, 0.005)  # above the optimum
 # Seconds for one race, seconds for one peer on one set in all repeats, repeats at most.
-BUDGETS = {"tiny": (0.05, 0.05, 2), "quick": (0.4, 0.5, 2), "full": (4.0, 8.0, 4)}
+BUDGETS = {"tiny": (0.05, 0.05, 2), "quick": (0.4, 0.5, 2), "full": (4.0, 4.0, 4)}
 
 
 def judge_of(data: Rows) -> Callable[[Any], tuple[float, float]]:
@@ -66,7 +67,8 @@ def contest(peers: list[Peer], data: Rows, size: str, threads: int) -> list[dict
             if peer.name in reasons or (turn and spent[peer.name] >= budget):
                 continue
             mine = curves[peer.name]
-            for variant in best_variants(mine) if turn else range(len(peer.variants)):
+            raced = best_variants(mine) if turn else range(len(peer.variants))
+            for variant in raced:
                 settings = peer.variants[variant]
                 try:
                     if not turn:
@@ -76,7 +78,7 @@ def contest(peers: list[Peer], data: Rows, size: str, threads: int) -> list[dict
                     reasons[peer.name] = f"{type(error).__name__}: {error}"
                     break
                 mine.setdefault(variant, []).append(curve)
-                spent[peer.name] += curve[-1].seconds if curve else 0.0
+                spent[peer.name] += curve[-1].seconds / len(raced) if curve else 0.0
     return [result(peer, curves[peer.name], reasons.get(peer.name)) for peer in peers]
 
 
@@ -150,13 +152,18 @@ def measure(data: Rows, key: str, folder: str, chosen: Any) -> dict[str, Any]:
             out.append({**peer.about(), "reason": reason})
     with limited(chosen.threads):
         results = contest(here, data, chosen.size, chosen.threads)
-    for entry in results:
-        if "times" in entry and measured_alone(chosen.size, key, entry["name"]):
-            size = [] if chosen.size == "full" else [f"--{chosen.size}"]
-            given = {"peer": entry["name"], "set": key, "folder": folder,
-                     "variant": entry["variant"], "threads": chosen.threads}  # fmt: skip
-            words = [word for name, value in given.items() for word in (f"--{name}", str(value))]
-            entry |= child(__file__, [*words, *size], timeout=120)
+
+    def add_alone(entry: dict[str, Any]) -> None:
+        size = [] if chosen.size == "full" else [f"--{chosen.size}"]
+        given = {"peer": entry["name"], "set": key, "folder": folder,
+                 "variant": entry["variant"], "threads": chosen.threads}  # fmt: skip
+        words = [word for name, value in given.items() for word in (f"--{name}", str(value))]
+        entry.update(child(__file__, [*words, *size], timeout=120))
+
+    with ThreadPoolExecutor(2) as pool:
+        for entry in results:
+            if "times" in entry and measured_alone(chosen.size, key, entry["name"]):
+                pool.submit(add_alone, entry)
     n, m = data.mapped().shape
     return {"name": data.name, "n": n, "m": m, "r": data.n_components, "peers": results + out}
 

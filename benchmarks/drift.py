@@ -102,15 +102,17 @@ def compete(name: str, size: str) -> dict[str, Any]:
     """The candidate that is best on another stream, on this one."""
     every = SIZES[size][3]
     trial, judged = stream(size, seed=1), stream(size, seed=2)
-    worked, reason = [], ""
-    for make, settings in CANDIDATES[name]:
+    tried, reason = [], ""
+    for number, (make, settings) in enumerate(CANDIDATES[name]):
         try:
             error = np.mean(follow(make(size, **settings), *trial, every)["errors"])
-            found = {"settings": settings, **follow(make(size, **settings), *judged, every)}
-            worked.append((error, len(worked), found))
+            tried.append((error, number))
         except Exception as failure:  # not installed, or failed: say how
             reason = f"{type(failure).__name__}: {failure}"
-    return min(worked)[2] if worked else {"reason": reason}
+    if not tried:
+        return {"reason": reason}
+    make, settings = CANDIDATES[name][min(tried)[1]]
+    return {"settings": settings, **follow(make(size, **settings), *judged, every)}
 
 
 def by_phase(errors: list[float]) -> dict[str, float]:

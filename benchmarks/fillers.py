@@ -162,12 +162,19 @@ def fill(X: np.ndarray, U: np.ndarray) -> np.ndarray:
 
 
 # Those that were good on other hidden entries come first, for all: time may end before the list.
-FACES = tuple({"r": r, "ridge": 0.1, "shrink": shrink} for r in (3, 2) for shrink in (30.0, 100.0))
+FACES = {
+    pattern: tuple(
+        {"r": r, "ridge": 0.1, "shrink": shrink} for r in several for shrink in (100.0, 30.0)
+    )
+    for pattern, several in {"blocks": (2, 3), "pixels": (3, 2)}.items()
+}
 IN_TIME = tuple(
     {"r": 3, "ridge": ridge, "shrink": shrink, "smooth": smooth}
-    for smooth in (0.0, 30.0)
-    for ridge, shrink in ((0.1, 100.0), (0.3, 100.0), (1.0, 10.0), (3.0, 10.0))
-)
+    for smooth, ridge, shrink in (
+        (0.0, 0.1, 100.0), (0.0, 0.3, 100.0), (0.0, 1.0, 10.0),
+        (30.0, 0.3, 100.0), (30.0, 1.0, 10.0), (30.0, 3.0, 10.0),
+    )
+)  # fmt: skip
 FEW = tuple(
     {"r": 1, "ridge": ridge, "shrink": shrink}
     for ridge, shrink in ((0.1, 30.0), (0.1, 100.0), (1.0, 10.0), (1.0, 30.0))
@@ -215,7 +222,7 @@ TIMELESS: tuple[Peer, ...] = (
 def contestants(problem: Holes) -> tuple[Peer, ...]:
     """Those for this panel; ours first."""
     ours = (
-        Peer(OURS, "omfb", omfb, variants=IN_TIME if problem.in_time else FACES,
+        Peer(OURS, "omfb", omfb, variants=IN_TIME if problem.in_time else FACES[problem.pattern],
              settings="faces: `ridge=0.1`; `shrink`, 2r or 3r components chosen; in time: 3r "
              "components; `ridge`, `shrink`, `smooth` chosen"),
         Peer(f"{OURS}, r components", "omfb", omfb, variants=FEW,

@@ -24,7 +24,7 @@ from timing import Curve, Point, child, limited, options, race, reached, say, sp
 BUDGETS = {
     "tiny": (0.05, 0.05, 0.05, 2, 60.0),
     "quick": (0.3, 0.3, 0.3, 2, 4.0),
-    "full": (3.0, 2.0, 2.0, 3, 300.0),
+    "full": (3.0, 1.5, 1.5, 3, 300.0),
 }
 SLOW_AT_A_TIME = 2
 
@@ -79,7 +79,7 @@ def choose(peer: Peer, problem: Holes, size: str, threads: int) -> Choice:
 
     for number in range(len(peer.variants)):
         try_out(number, budget / len(peer.variants))
-        if time.perf_counter() - started > 2 * budget:
+        if time.perf_counter() - started > 3 * budget:
             break
     tried = len(best)
     if tried > 1:
@@ -134,11 +134,11 @@ def slow_contest(sets: list[Contest], size: str, threads: int) -> None:
         contest.found[peer.name] = child(__file__, words, limit)
         say(f"{contest.problem.name}: {peer.name}")
 
+    waiting = [(c, p) for c in sets for p in c.peers if p.apart and p.name not in c.found]
+    waiting.sort(key=lambda pair: max(pair[0].problem.X.shape), reverse=True)  # the longest first
     with ThreadPoolExecutor(SLOW_AT_A_TIME) as pool:
-        for contest in sorted(sets, key=lambda c: -len(c.problem.X)):  # the longest first
-            for peer in contest.peers:
-                if peer.apart and peer.name not in contest.found:
-                    pool.submit(one, contest, peer)
+        for pair in waiting:
+            pool.submit(one, *pair)
 
 
 def result(peer: Peer, found: dict[str, Any], ours: list[list[Curve]]) -> dict[str, Any]:

@@ -188,6 +188,8 @@ def _state(header: dict[str, Any], tensors: Tensors) -> State:
     scale = _number(header["scale"])
     _demand(scale > 0.0 and math.frexp(scale)[0] == 0.5, "a scale that is no power of two")
     counters = {name: _count(header["counters"][name]) for name in COUNTERS}
+    _demand(counters["since"] <= counters["n_seen"], "more rows than it has seen")
+    _demand(counters["entries"] <= counters["since"] * len(C), "more entries than its rows have")
     rule = Rule(**header["rule"])
     check_parameters(_RuleOnly(rule))
     numbers: dict[str, Any] = {name: _number(header[name]) for name in NUMBERS}

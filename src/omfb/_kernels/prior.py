@@ -41,9 +41,9 @@ def with_prior(state: State, rows: int, entries: int, residual: float) -> State:
         return state
     share = entries / (since * m)
     left = rule.memory**since  # of what S held
+    remembered = since if rule.memory == 1.0 else (1.0 - left) / (1.0 - rule.memory)  # rows
     if share >= MOSTLY_OBSERVED:
         left *= 1.0 - since / state.weight
-    remembered = sum(rule.memory**age for age in range(since))  # rows
     eye = np.eye(r)
     pulled = share * state.G + (state.ridge + state.smooth) * eye
     covariance = solve_minimum_norm(pulled, eye, smallest_pivot(state.C))
