@@ -163,10 +163,8 @@ def fill(X: np.ndarray, U: np.ndarray) -> np.ndarray:
 
 # Those that were good on other hidden entries come first, for all: time may end before the list.
 FACES = {
-    pattern: tuple(
-        {"r": r, "ridge": 0.1, "shrink": shrink} for r in several for shrink in (100.0, 30.0)
-    )
-    for pattern, several in {"blocks": (2, 3), "pixels": (3, 2)}.items()
+    pattern: tuple({"r": r, "ridge": 0.1, "shrink": shrink} for shrink in (100.0, 30.0))
+    for pattern, r in {"blocks": 2, "pixels": 3}.items()
 }
 IN_TIME = tuple(
     {"r": 3, "ridge": ridge, "shrink": shrink, "smooth": smooth}
@@ -223,8 +221,8 @@ def contestants(problem: Holes) -> tuple[Peer, ...]:
     """Those for this panel; ours first."""
     ours = (
         Peer(OURS, "omfb", omfb, variants=IN_TIME if problem.in_time else FACES[problem.pattern],
-             settings="faces: `ridge=0.1`; `shrink`, 2r or 3r components chosen; in time: 3r "
-             "components; `ridge`, `shrink`, `smooth` chosen"),
+             settings="faces: `ridge=0.1`, 2r components for blocks and 3r for pixels; `shrink` "
+             "chosen; in time: 3r components; `ridge`, `shrink`, `smooth` chosen"),
         Peer(f"{OURS}, r components", "omfb", omfb, variants=FEW,
              settings="`ridge` and `shrink` chosen"),
     )  # fmt: skip

@@ -4,6 +4,7 @@ Settings are chosen, for all alike and outside the clock, by hiding more of what
 
     python benchmarks/holes.py              # some minutes
     python benchmarks/holes.py --quick
+    python benchmarks/holes.py --set "faces, pixels" --out one.json
 """
 
 import json
@@ -232,6 +233,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             print(json.dumps(compete(peer, problem, chosen.size, chosen.threads)))
         return
     names = {"tiny": HOLES[:1], "quick": HOLES[:3:2], "full": HOLES}[chosen.size]
+    names = (chosen.set,) if chosen.set else names
     contests, absent = [], []
     for name in names:
         try:

@@ -89,7 +89,7 @@ def complete(result: Result) -> Iterator[str]:
     yield ""
     yield "Seconds until ‖X − XQQᵀ‖ is within a share of the SVD's, Q a basis of what was learned."
     yield "In brackets the spread; × is how many times as long as omfb it took. The first turn,"
-    yield "with a judge in between, gives the errors; later ones, where there was time, the seconds."
+    yield "with a judge in between, gives the errors; later ones, if there was time, the seconds."
     yield ""
     if "reason" in result:
         yield f"Not measured: {result['reason']}."
