@@ -161,7 +161,8 @@ def holes(result: Result) -> Iterator[str]:
     yield "RMSE on entries that were hidden; seconds of learning and filling until it was reached"
     yield "(to one in a thousand), and those that omfb took to be as good: with the settings that"
     yield "were chosen or with r components, whichever was first. Settings were chosen, for all"
-    yield "alike, by hiding more of what may be seen, outside the clock."
+    yield "alike, by hiding more of what may be seen, outside the clock; those that were good in"
+    yield "longer trials of that kind come first, in case time does not suffice for all."
     yield f"KNNImputer and IterativeImputer had {result['slow']:g} s, two at a time."
     yield ""
     yield "![curves](results/holes.svg)"
@@ -252,7 +253,7 @@ def advice(raced: list[Result], phases: list[str], result: Result) -> Iterator[s
             gap = first["phases"][phase] / other["phases"][phase]
             cost = other["microseconds"] / first["microseconds"]
             line += f"; **{other['name']} is ahead** (error of omfb ×{gap:.2f}, at ×{cost:.2g} "
-            line += "of its time a row)"
+            line += "of omfb's time a row)"
         yield line + "."
     yield ""
 
