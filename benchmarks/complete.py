@@ -179,9 +179,8 @@ def measure(data: Rows, key: str, folder: str, chosen: Any) -> dict[str, Any]:
         entry.update(child(__file__, [*words, *size], timeout=120))
 
     with ThreadPoolExecutor(2) as pool:
-        for entry in results:
-            if "times" in entry and measured_alone(chosen.size, key, entry["name"]):
-                pool.submit(add_alone, entry)
+        apart = [e for e in results if "times" in e and measured_alone(chosen.size, key, e["name"])]
+        list(pool.map(add_alone, apart))
     n, m = data.mapped().shape
     return {"name": data.name, "n": n, "m": m, "r": data.n_components, "peers": results + out}
 

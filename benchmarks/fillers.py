@@ -7,7 +7,7 @@ return the panel filled. A snapshot's seconds are those of learning so far and o
 import contextlib
 import io
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -227,8 +227,7 @@ def contestants(problem: Holes) -> tuple[Peer, ...]:
              settings="`ridge` and `shrink` chosen"),
     )  # fmt: skip
     if not problem.in_time:
-        suited = _suited(problem.pattern)
-        return (*ours, *(suited(peer) if peer.name == "cmfrec" else peer for peer in TIMELESS))
+        return (*ours, *(_for_faces(peer, problem.pattern) for peer in TIMELESS))
     near = "the series hardly move over so few steps"
     return (
         *ours, *TIMELESS,
@@ -239,12 +238,10 @@ def contestants(problem: Holes) -> tuple[Peer, ...]:
     )  # fmt: skip
 
 
-def _suited(pattern: str) -> Callable[[Peer], Peer]:
-    """The same settings of cmfrec, first those that suit faces with such holes."""
+def _for_faces(peer: Peer, pattern: str) -> Peer:
+    """A peer as it is; of cmfrec's settings, those first that suit faces with such holes."""
+    if peer.name != "cmfrec":
+        return peer
     first = {"blocks": (3.0, 2), "pixels": (1.0, 3)}[pattern]
-
-    def suited(peer: Peer) -> Peer:
-        order = sorted(peer.variants, key=lambda v: ((v["lambda_"], v["r"]) != first, v["lambda_"]))
-        return replace(peer, variants=tuple(order))
-
-    return suited
+    order = sorted(peer.variants, key=lambda v: ((v["lambda_"], v["r"]) != first, v["lambda_"]))
+    return replace(peer, variants=tuple(order))

@@ -129,7 +129,8 @@ def slow_contest(sets: list[Contest], size: str, threads: int) -> None:
     """Peers that may take minutes, each in a process with a time limit, two at a time."""
     limit = BUDGETS[size][4]
 
-    def one(contest: Contest, peer: Peer) -> None:
+    def one(pair: tuple[Contest, Peer]) -> None:
+        contest, peer = pair
         words = ["--peer", peer.name, "--set", contest.problem.name, "--threads", str(threads)]
         words += [] if size == "full" else [f"--{size}"]
         contest.found[peer.name] = child(__file__, words, limit)
@@ -138,8 +139,7 @@ def slow_contest(sets: list[Contest], size: str, threads: int) -> None:
     waiting = [(c, p) for c in sets for p in c.peers if p.apart and p.name not in c.found]
     waiting.sort(key=lambda pair: max(pair[0].problem.X.shape), reverse=True)  # the longest first
     with ThreadPoolExecutor(SLOW_AT_A_TIME) as pool:
-        for pair in waiting:
-            pool.submit(one, *pair)
+        list(pool.map(one, waiting))
 
 
 def result(peer: Peer, found: dict[str, Any], ours: list[list[Curve]]) -> dict[str, Any]:

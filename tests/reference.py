@@ -60,7 +60,7 @@ class Past(NamedTuple):
     x: np.ndarray | None = None
     n: int = 0
     prior: float = 0.0  # of `shrink` in S, when it was last put there
-    since: tuple = ()  # observed entries and residual energy of each batch of rows since then
+    since: tuple = ()  # rows, observed entries and residual energy of each batch since then
 
 
 class Told(NamedTuple):

@@ -24,7 +24,7 @@ from .start import window_length
 from .state import Info, Rule, State
 from .streams import Source, is_stream, open_stream
 from .streams.arrays import ArraySource
-from .training import add, learn_passes
+from .training import learn_passes
 from .updates import init as first_state
 from .updates import step
 
@@ -161,7 +161,7 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
 
     def _learn(self, state: State, X: Any, totals: Info) -> None:
         state, _, info = step(state, X, reuse=X.shape[0] == 1)
-        self._keep(state, add(totals, info))
+        self._keep(state, totals.plus(info))
 
     # -- using ------------------------------------------------------------------------------
 

@@ -125,6 +125,10 @@ class Info(NamedTuple):
     energy: float
     """‖y‖², summed over the rows."""
 
+    def plus(self, other: "Info") -> "Info":
+        """The energies of both."""
+        return Info(self.residual + other.residual, self.energy + other.energy)
+
     @property
     def error(self) -> float:
         """The prequential error, sqrt(residual / energy); 0 where there was nothing to explain."""

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 
 from ._callbacks import Passes
 from .start import window_length
-from .state import Info
 from .streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
 from .updates import step
 
@@ -97,7 +96,7 @@ def _pass(
     for block, position in blocks:
         with errors_about(source):
             state, _, info = step(model._state, block, reuse=True)
-        model._keep(state, add(model._totals, info))
+        model._keep(state, model._totals.plus(info))
         if unseen.any():
             unseen = unseen & ~_observed(block)
         yield replace(place, position=position, unseen=unseen)
@@ -149,11 +148,6 @@ def _started(
     yield from blocks
 
 
-def add(a: Info, b: Info) -> Info:
-    """The energies of both."""
-    return Info(a.residual + b.residual, a.energy + b.energy)
-
-
 def _observed(X: Any) -> NDArray[np.bool_]:
     """Which features some row of X observes."""
     if scipy.sparse.issparse(X):
@@ -175,5 +169,5 @@ def learn_and_complete(model: Any, row: NDArray[Any]) -> NDArray[Any]:
     if model._head is not None:
         return model.partial_fit(row)._decode(model._encode(row)[0])
     state, codes, info = step(model._state, row, reuse=True)
-    model._keep(state, add(model._totals, info))
+    model._keep(state, model._totals.plus(info))
     return model._decode(codes)

@@ -1,4 +1,4 @@
-"""`init` and `step`: the functional interface. A step chooses the kernel, nothing else."""
+"""`init` and `step`: the functional interface. A step chooses the kernel and when to shrink."""
 
 from dataclasses import replace
 from typing import Any
@@ -96,7 +96,7 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
         state, info, entries = _learn_rows(state, X[here], codes[here], mine)
         state = with_prior(state, len(codes[here]), entries, info.residual)
         at = here.stop
-        told = Info(told.residual + info.residual, told.energy + info.energy)
+        told = told.plus(info)
     return state, codes, told
 
 

@@ -22,6 +22,7 @@ from .shared import Matrix
 from .singular import solve_minimum_norm
 from .small import invert, multiply
 
+# Of what the way back needs: to make and eliminate a part again doubles its time.
 KEPT_BYTES = 1 << 26
 # Grams (q, r, r), or (1, r, r) where all rows share one, and projections (q, r).
 Systems = tuple[Matrix, Matrix]

@@ -71,12 +71,11 @@ def score(
     """
     from ..state import Info
     from ..streams import errors_about
-    from ..training import add
 
     fitted, names = load_model(model)
     source = open_for(fitted, names, data, columns, header, format)
     total = Info(0.0, 0.0)
     with errors_about(source):
         for rows in blocks_of(source):
-            total = add(total, fitted._encode(rows)[1])
+            total = total.plus(fitted._encode(rows)[1])
     print(1.0 - total.error**2)
