@@ -153,9 +153,9 @@ def pipe(folder: Path, n_rows: int) -> list[Row]:
 def checkpoints(folder: Path, m: int, repeats: int) -> list[Row]:
     """What a checkpoint every 30 s costs."""
     from omfb import OMFB
-    from omfb.cli.checkpoints import Checkpoints
-    from omfb.streams import open_stream
-    from omfb.training import learn_passes
+    from omfb.cli._checkpoints import Checkpoints
+    from omfb.formats import open_stream
+    from omfb.learner.fit_stream import learn_passes
 
     X = np.random.default_rng(0).random((200, m))
     model = OMFB(50, random_state=0)

@@ -20,7 +20,7 @@ from timing import Row, environment, interleaved, report
 
 import omfb
 from omfb import OMFB, Rule
-from omfb._kernels.sequence import block_length
+from omfb.core.kernels.sequence import block_length
 
 HERE = Path(__file__).resolve().parent
 SHAPES = [(4096, 30), (4096, 100), (100_000, 50)]

@@ -11,7 +11,7 @@ import numpy as np
 # Blocks, groups and shuffle buffers so small that a small file has many of each.
 SMALL_BLOCKS = """
 import omfb.streams.base as base
-import omfb.streams.lines as lines
+import omfb.formats.lines as lines
 base.BLOCK_BYTES, base.SHUFFLE_BYTES, lines.GROUP_BYTES = 1 << 14, 1 << 16, 1 << 15
 """
 COMMAND = """
@@ -25,7 +25,7 @@ main()
 SERVER = """
 import contextlib, io, json, os, resource, sys
 import numpy as np
-import omfb.cli, omfb.estimator, pyarrow.csv, pyarrow.parquet, rich.console
+import omfb.cli, omfb.estimators.omfb, pyarrow.csv, pyarrow.parquet, rich.console
 
 rows = np.random.default_rng(0).random((40, 5))
 for batch_size in (1, 3):

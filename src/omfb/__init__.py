@@ -4,21 +4,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .estimator import OMFB, OMFBImputer
-    from .state import Info, Rule, State
-    from .updates import init, step
+    from .core.state import Info, Rule, State
+    from .core.step import init, step
+    from .estimators.omfb import OMFB, OMFBImputer
 
 __version__ = "0.1.0"
 
 # Names are imported on first use: `import omfb` is instant, and `omfb --help` too.
 _HOME = {
-    "OMFB": "estimator",
-    "OMFBImputer": "estimator",
-    "Info": "state",
-    "Rule": "state",
-    "State": "state",
-    "init": "updates",
-    "step": "updates",
+    "OMFB": "estimators.omfb",
+    "OMFBImputer": "estimators.omfb",
+    "Info": "core.state",
+    "Rule": "core.state",
+    "State": "core.state",
+    "init": "core.step",
+    "step": "core.step",
 }
 
 __all__ = ["OMFB", "Info", "OMFBImputer", "Rule", "State", "init", "step"]

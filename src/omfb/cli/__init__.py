@@ -2,12 +2,12 @@
 
 import typer
 
-from .completing import complete
-from .encoding import inverse, score, transform
-from .fitting import fit
-from .informing import info
+from ._usage import OneLineErrors
+from .complete import complete
+from .fit import fit
+from .info import info
 from .reproduce import reproduce
-from .usage import OneLineErrors
+from .transform import inverse, score, transform
 
 app = typer.Typer(
     name="omfb",

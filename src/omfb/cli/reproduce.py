@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from .guarding import UsageError, guarded, say
+from ._errors import UsageError, guarded, say
 
 if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
-    from ..experiments.results import Outcome
+    from ..paper.results import Outcome
 
 T = TypeVar("T")
 
@@ -39,13 +39,13 @@ def reproduce(
         raise UsageError(f"--seed {seed} is no seed: give a number from 0 to {2**32 - 1}")
     names = list(NAMES) if experiment == ALL else [experiment]
     try:
-        from ..experiments.reproducing import reproduce as run
+        from ..paper.reproducing import reproduce as run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise UsageError("the report needs matplotlib: pip install 'omfb[plot]'") from None
-    from ..experiments.data import load_images
-    from ..experiments.folder import new_results
+    from ..paper.data import load_images
+    from ..paper.folder import new_results
 
     try:
         with new_results(out) as folder, progress_bars() as bars:

@@ -1,0 +1,95 @@
+"""`omfb complete - -o -`: a filter of lines."""
+
+import shlex
+import sys
+from typing import Any
+
+from ._checkpoints import Checkpoints
+from ._errors import StoppedError, StopSignal
+from ._fill import Filler
+
+
+class Filter:
+    """Reads a line, fills it, learns from it if asked to, and writes it at once.
+
+    What was written was learned: a checkpoint counts only lines that have been written, and is
+    written only between two lines.
+    """
+
+    def __init__(
+        self, source: Any, filler: Filler, saver: Checkpoints, stop: StopSignal,
+        names: list[str] | None,
+    ) -> None:  # fmt: skip
+        self._source, self._filler, self._saver = source, filler, saver
+        self._stop, self._names = stop, names
+        self._done = 0
+        self._lines = source.lines.header_lines
+        self._saved = 0
+        source.reader.idle = self._between_lines
+
+    def run(self, skip: int) -> None:
+        """Filter to the end of the pipe; the first `skip` rows were done before."""
+        out = sys.stdout.buffer
+        try:
+            if skip == 0:
+                out.write(self._source.preamble())
+                out.flush()
+            self._skip(skip)
+            while line := self._source.reader.line():
+                out.write(self._filled(line))
+                out.flush()
+                self._between_lines()
+            self._save()
+        except StoppedError:
+            self._leave()
+
+    def _skip(self, rows: int) -> None:
+        reader, form = self._source.reader, self._source.lines
+        while self._done < rows and (line := reader.line()):
+            self._done += not form.is_blank(line)
+            self._lines += 1
+        self._saved = self._done
+
+    def _filled(self, line: bytes) -> bytes:
+        import numpy as np
+
+        from ..formats.delimited import RowError
+        from ..formats.lines import located
+
+        form = self._source.lines
+        if form.is_blank(line):
+            self._lines += 1
+            return line
+        try:
+            row = np.array([form.parse_line(line)])
+        except RowError as error:
+            self._save()
+            raise located(error, self._source.name, self._done, self._lines) from None
+        which = np.flatnonzero(np.isnan(row[0]))
+        if self._filler.learn or len(which):
+            made = self._filler.one(row)
+            line = form.fill(line, which, made[0, which]) if len(which) else line
+        self._done += 1
+        self._lines += 1
+        return line
+
+    def _between_lines(self) -> None:
+        if self._done > self._saved and self._saver.is_due(self._filler.model.n_samples_seen_):
+            self._save()
+        self._stop.check()
+
+    def _save(self) -> None:
+        if self._done > self._saved and self._filler.learn:
+            self._saver.save(self._filler.model, self._names, pipe={"rows": self._done})
+        self._saved = self._done
+
+    def _leave(self) -> None:
+        """Save what was learned, and say how to go on."""
+        self._save()
+        if self._saver.path is None:
+            raise StoppedError(f"interrupted after {self._done} rows")
+        words = [word for word in sys.argv[1:] if word != "--resume"]
+        raise StoppedError(
+            f"interrupted after {self._done} rows; {self._saver.path} keeps what was learned. "
+            f"Pipe the same input into: {shlex.join(['omfb', *words, '--resume'])}"
+        )

@@ -1,0 +1,1 @@
+"""The algorithm: state, rule, steps and codes of blocks of rows. No files, no estimators."""

@@ -1,0 +1,1 @@
+"""`OMFB` and `OMFBImputer`: the model behind scikit-learn's interface."""

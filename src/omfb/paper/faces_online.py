@@ -1,0 +1,227 @@
+"""Experiment 1, the paper's Fig. 1: error against seconds and against observations processed."""
+
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.decomposition import IncrementalPCA, MiniBatchDictionaryLearning
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_limits
+
+from ..estimators.omfb import OMFB
+from ..metrics import projection_error
+from .baselines import SGMF, DivergedError
+from .data import GREY_LEVELS, Images
+from .results import Claim, Outcome, Track, untracked
+from .tuning import SGMF_BEST_START, SGMF_PAPER_START
+
+NAME = "faces-online"
+BATCH_SIZE = 10
+PASSES = 30
+QUICK_PASSES = 3
+# Rows between two looks at the error in the first pass, which is the one that matters online.
+PART = 40
+
+PAPER = "OMF-B, the paper's"
+SGMF_RANDOM = "SGMF, the paper's start"
+SGMF_DATA = "SGMF, best start"
+MEMORY = "omfb, memory=1"
+PCA = "IncrementalPCA"
+DICTIONARY = "MiniBatchDictionaryLearning"
+OPTIMUM = "SVD, the optimum"
+
+ERROR, OWN_ERROR, SECONDS = "error", "error with its own codes", "seconds"
+
+
+@dataclass(frozen=True)
+class Method:
+    """A competitor."""
+
+    make: Callable[[int, int], Any]
+    """Of the number of atoms and a seed."""
+    rows: int
+    """How many in a call of `partial_fit`; 0 if it learns by `fit`."""
+    unit: float = 1.0
+    """What a white pixel is to it."""
+
+
+METHODS = {
+    PAPER: Method(
+        lambda size, seed: OMFB(
+            size, lam=10.0, memory=0.0, batch_size=BATCH_SIZE, init="random",
+            random_state=seed,
+        ),
+        rows=PART, unit=GREY_LEVELS,
+    ),
+    SGMF_RANDOM: Method(
+        lambda size, seed: SGMF(
+            size, **SGMF_PAPER_START, batch_size=BATCH_SIZE, max_iter=1, warm_start=True,
+            random_state=seed,
+        ),
+        rows=0,
+    ),
+    SGMF_DATA: Method(
+        lambda size, seed: SGMF(
+            size, **SGMF_BEST_START, batch_size=BATCH_SIZE, max_iter=1, warm_start=True,
+            random_state=seed,
+        ),
+        rows=0,
+    ),
+    MEMORY: Method(
+        lambda size, seed: OMFB(size, batch_size=BATCH_SIZE, random_state=seed), rows=PART
+    ),
+    # It cannot learn from fewer rows than components, and its mean is an atom too.
+    PCA: Method(lambda size, seed: IncrementalPCA(size - 1), rows=PART),
+    DICTIONARY: Method(
+        lambda size, seed: MiniBatchDictionaryLearning(
+            size, alpha=0.01, fit_algorithm="cd", batch_size=BATCH_SIZE, random_state=seed
+        ),
+        rows=BATCH_SIZE,
+    ),
+}  # fmt: skip
+
+
+def run(
+    images: Images, quick: bool = False, seed: int = 0, track: Track[Any] = untracked
+) -> Outcome:
+    """Learn the images by every method and measure the error after every pass."""
+    passes = QUICK_PASSES if quick else PASSES
+    outcome = Outcome(NAME, _settings(images, passes, seed))
+    singular = np.linalg.svd(images.rows.astype(np.float64), compute_uv=False)
+    outcome.add(OPTIMUM, ERROR, 0, float(np.linalg.norm(singular[images.n_components :])))
+    # On one thread each: the products are small, and the times depend on nothing else that runs.
+    with threadpool_limits(1), warnings.catch_warnings():
+        # The codes inside of MiniBatchDictionaryLearning need not converge for it to learn.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for name in METHODS:
+            outcome.atoms[name] = _atoms(_learned(outcome, name, images, passes, seed, track))
+    outcome.table = [_summary(outcome, name, passes) for name in METHODS]
+    outcome.claims = _claims(outcome, decided=not (quick or images.warning))
+    return outcome
+
+
+def _learned(
+    outcome: Outcome,
+    name: str,
+    images: Images,
+    passes: int,
+    seed: int,
+    track: Track[Any],
+) -> Any:
+    """The model after all passes.
+
+    Steps that were tuned to the edge for one seed and the faces may diverge for another, or for
+    digits: then they are halved, which the settings tell.
+    """
+    method = METHODS[name]
+    rows = images.rows * np.float32(method.unit)
+    model = method.make(images.n_components, seed)
+    while True:
+        kept = len(outcome.numbers)
+        try:
+            # Compiling, and a first touch of everything, is not learning.
+            list(_learn(clone(model), method, rows[: 2 * PART], np.random.default_rng(0)))
+            _measure(outcome, name, model, rows, track(range(passes), name, passes), seed)
+        except DivergedError:
+            del outcome.numbers[kept:]
+            model = clone(model).set_params(step=model.step / 2)
+            outcome.settings[name]["step"] = model.step
+        else:
+            return model
+
+
+def _measure(
+    outcome: Outcome, name: str, model: Any, rows: NDArray[Any], passes: Iterator[int], seed: int
+) -> None:
+    """Errors by passes; the seconds are those of learning alone."""
+    method = METHODS[name]
+    rng = np.random.default_rng(seed)
+    seconds = 0.0
+    for number in passes:
+        for share, spent in _learn(model, method, rows, rng):
+            seconds += spent
+            if number == 0 or share == 1.0:
+                error = projection_error(rows, _atoms(model)) / method.unit
+                outcome.add(name, ERROR, number + share, error)
+                outcome.add(name, SECONDS, number + share, seconds)
+        if isinstance(model, SGMF):
+            own = float(np.linalg.norm(rows - model.codes_ @ model.components_))
+            outcome.add(name, OWN_ERROR, number + 1, own)
+
+
+def _learn(
+    model: Any, method: Method, rows: NDArray[Any], rng: np.random.Generator
+) -> Iterator[tuple[float, float]]:
+    """Pass over the rows in a new order; yield the share that is done and the seconds it took."""
+    if method.rows == 0:
+        began = time.perf_counter()
+        model.fit(rows)
+        yield 1.0, time.perf_counter() - began
+        return
+    shuffled = rows[rng.permutation(len(rows))]
+    for start in range(0, len(rows), PART):
+        part = shuffled[start : start + PART]
+        began = time.perf_counter()
+        for at in range(0, len(part), method.rows):
+            model.partial_fit(part[at : at + method.rows])
+        yield min(1.0, (start + PART) / len(rows)), time.perf_counter() - began
+
+
+def _atoms(model: Any) -> NDArray[Any]:
+    mean = [model.mean_[None]] if isinstance(model, IncrementalPCA) else []
+    return np.concatenate([*mean, model.components_])
+
+
+def _settings(images: Images, passes: int, seed: int) -> dict[str, Any]:
+    settings: dict[str, Any] = {"passes": passes, "mini-batch": BATCH_SIZE, "threads": 1}
+    for name, method in METHODS.items():
+        parameters = method.make(images.n_components, seed).get_params()
+        settings[name] = {"white": method.unit, **parameters}
+    return settings
+
+
+def _summary(outcome: Outcome, name: str, passes: int) -> dict[str, str]:
+    (optimum,) = outcome.values(OPTIMUM, ERROR)
+    first, last = (outcome.values(name, ERROR, after)[0] for after in (1, passes))
+    return {
+        "method": name,
+        "error after 1 pass": f"{first:.2f}",
+        f"error after {passes} passes": f"{last:.2f}",
+        "above the optimum": f"{100 * (last / optimum - 1):.1f} %",
+        "seconds for a pass": f"{outcome.values(name, SECONDS)[0] / passes:.3f}",
+    }
+
+
+def _claims(outcome: Outcome, decided: bool) -> list[Claim]:
+    error = {name: outcome.values(name, ERROR)[0] for name in METHODS}
+    spent = {name: outcome.values(name, SECONDS)[0] for name in METHODS}
+    then = _error_at(outcome, PAPER, spent[SGMF_RANDOM])
+    (optimum,) = outcome.values(OPTIMUM, ERROR)
+    claims = [
+        ("After the same number of observations OMF-B has a lower error than SGMF (same start)",
+         "lower", f"{error[PAPER]:.1f} against {error[SGMF_RANDOM]:.1f}",
+         error[PAPER] < error[SGMF_RANDOM]),
+        ("… and also in the same wall-clock time",
+         "lower", f"{then:.1f} against {error[SGMF_RANDOM]:.1f}", then < error[SGMF_RANDOM]),
+        ("SGMF passes over the data faster than OMF-B",
+         "faster", f"{spent[SGMF_RANDOM]:.2f} s against {spent[PAPER]:.2f} s",
+         spent[SGMF_RANDOM] < spent[PAPER]),
+        ("OMF-B still wins when SGMF may start from orthonormal data, tuned again (our addition)",
+         "lower", f"{error[PAPER]:.1f} against {error[SGMF_DATA]:.1f}",
+         error[PAPER] < error[SGMF_DATA]),
+        ("OMF-B with memory=1 ends within 1 % of the optimum (ours)",
+         f"{1.01 * optimum:.1f} or less", f"{error[MEMORY]:.1f}", error[MEMORY] <= 1.01 * optimum),
+    ]  # fmt: skip
+    return [Claim(*claim[:3], claim[3] if decided else None) for claim in claims]
+
+
+def _error_at(outcome: Outcome, name: str, seconds: float) -> float:
+    """The error of a method when it has learned for so many seconds."""
+    errors, times = outcome.curve(name, ERROR), outcome.curve(name, SECONDS)
+    reached = [errors[at][0] for at in errors if times[at][0] <= seconds]
+    return reached[-1] if reached else float("inf")

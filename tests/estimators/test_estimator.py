@@ -1,0 +1,312 @@
+"""`OMFB` and `OMFBImputer`: the contract of an estimator, and that a model never half-changes."""
+
+import copy
+import logging
+import pickle
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from omfb import OMFB, OMFBImputer
+from omfb.core import encode
+
+from .. import reference
+from ..making import BOTH, rows, same, snapshot, sparse
+
+settings.register_profile(
+    "omfb", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("omfb")
+
+
+# With smooth > 0 the rows of `transform` are one sequence: order matters there, by intent.
+@parametrize_with_checks(
+    [
+        OMFB(2, random_state=0),
+        OMFB(2, memory=0.0, batch_size=7, shuffle="uniform", max_iter=2, random_state=0),
+        OMFB(3, ridge=0.1, shuffle=False, init="random", inner_iter=1, random_state=0),
+        OMFB(2, memory=0.9, batch_size=3, tol=1e-3, max_iter=5, random_state=0),
+        OMFBImputer(2, random_state=0),
+        OMFBImputer(2, ridge=0.1, batch_size=4, max_iter=3, random_state=0),
+    ]
+)
+def test_scikit_learns_checks_pass(estimator, check):
+    check(estimator)
+
+
+# -- chunks, seeds, copies --------------------------------------------------------------------
+
+
+@st.composite
+def streams(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    X = rows(rng, draw(st.integers(1, 40)), holes=draw(st.sampled_from([0.0, 0.2])))
+    batch_size = draw(st.sampled_from([1, 1, 1, 4]))
+    cuts = draw(st.lists(st.integers(1, max(1, (len(X) - 1) // batch_size)), max_size=8))
+    cuts = sorted({cut * batch_size for cut in cuts if cut * batch_size < len(X)})
+    if draw(st.booleans()):
+        cuts = list(range(batch_size, len(X), batch_size))  # as small as can be
+    memory = draw(st.sampled_from([0.0, 0.9, 1.0]))
+    model = OMFB(
+        draw(st.integers(1, 4)),
+        memory=memory,
+        shrink=draw(st.sampled_from([0.0, 2.0])) if memory > 0.0 else 0.0,
+        smooth=draw(st.sampled_from([0.0, 0.5])),
+        batch_size=batch_size,
+        init=draw(st.sampled_from(["data", "random"])),
+        shuffle=False,
+        random_state=draw(st.integers(0, 5)),
+    )
+    return X, cuts, model, draw(st.sampled_from([np.asarray, sparse]))
+
+
+def test_a_young_stream_keeps_rows_of_its_own(rng):
+    """Users fill the same array again and again."""
+    X, buffer = rows(rng, 12), np.empty((3, 10))
+    model = OMFB(5, random_state=0)
+    for start in range(0, 12, 3):
+        buffer[:] = X[start : start + 3]
+        model.partial_fit(buffer)
+    whole = OMFB(5, random_state=0).partial_fit(X)
+    assert same(model.components_, whole.components_)
+
+
+@pytest.mark.filterwarnings("ignore:Never observed")
+@given(streams())
+def test_one_pass_in_order_equals_any_chunks(stream):
+    X, cuts, model, kind = stream
+    whole, chunked = clone(model).fit(kind(X)), clone(model)
+    for chunk in np.split(X, cuts):
+        chunked.partial_fit(kind(chunk))
+    # A row may see fewer entries than there are atoms; nothing bounds the condition then.
+    assert same(chunked.components_, whole.components_, 1e-7)
+    assert chunked.n_samples_seen_ == whole.n_samples_seen_ == len(X)
+    assert np.isclose(chunked.prequential_error_, whole.prequential_error_, atol=1e-7)
+
+
+def test_chunks_may_be_of_different_kinds(rng):
+    X = rows(rng, holes=0.2)
+    whole = OMFB(2, shuffle=False, random_state=0).fit(X)
+    mixed = OMFB(2, random_state=0)
+    mixed.partial_fit(sparse(X[:2])).partial_fit(X[2:3]).partial_fit(
+        scipy.sparse.csc_matrix(sparse(X[3:30]))
+    )
+    mixed.partial_fit(X[30:].tolist())
+    assert same(mixed.components_, whole.components_)
+
+
+def test_learning_goes_on_after_fit_and_after_a_copy(rng):
+    X = rows(rng)
+    model = OMFB(3, random_state=0).fit(X)
+    copies = [pickle.loads(pickle.dumps(model)), copy.deepcopy(model), copy.copy(model)]
+    model.partial_fit(X[:1])
+    for other in copies:
+        assert not same(other.components_, model.components_)
+        assert same(other.partial_fit(X[:1]).components_, model.components_)
+
+
+@BOTH
+def test_the_same_seed_gives_the_same_model_and_fit_starts_anew(rng, estimator):
+    X = rows(rng, holes=0.1)
+    model = estimator(3, max_iter=2, random_state=3).fit(X)
+    first = snapshot(model)
+    assert snapshot(model.fit(X)) == first
+    assert snapshot(clone(model).fit(X)) == first
+    assert not same(estimator(3, random_state=4).fit(X).components_, model.components_)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_outputs_keep_the_inputs_type(rng, dtype):
+    X = rows(rng, holes=0.1, dtype=dtype)
+    model = OMFB(3, random_state=0).fit(X)
+    codes = model.transform(X)
+    for output in (model.components_, codes, model.inverse_transform(codes), model.complete(X)):
+        assert output.dtype == dtype
+
+
+@BOTH
+def test_nothing_that_was_given_or_returned_is_tied_to_the_model(rng, estimator):
+    X = rows(rng, holes=0.1)
+    init = rng.normal(size=(3, 10))
+    given, first = X.copy(), init.copy()
+    model = estimator(3, init=init, max_iter=2).fit(X).partial_fit(X[:1])
+    model.transform(X), model.complete(X), model.score(X)
+    assert np.array_equal(X, given, equal_nan=True)
+    assert np.array_equal(init, first)
+    before = model.components_.copy()
+    X[:] = 0.0
+    model.components_[:] = 0.0
+    assert np.array_equal(model.components_, before)
+
+
+@pytest.mark.parametrize("how", ["read-only", "memmap"])
+def test_read_only_models_and_data_can_be_used_and_learned_from(rng, tmp_path, how):
+    X = rows(rng, holes=0.1)
+    model, path = OMFB(3, random_state=0).fit(X), tmp_path / "X.npy"
+    if how == "memmap":
+        np.save(path, X)
+        X = np.load(path, mmap_mode="r")
+    else:
+        X.flags.writeable = False
+    again = OMFB(3, random_state=0).fit(X)
+    assert np.array_equal(again.components_, model.components_)
+    assert np.array_equal(again.complete(X)[~np.isnan(X)], X[~np.isnan(X)])
+
+
+# -- using a model ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("smooth", [0.0, 0.7])
+@pytest.mark.parametrize("holes", [0.0, 0.02, 0.3])
+def test_transform_equals_the_reference(rng, monkeypatch, ridge, smooth, holes):
+    monkeypatch.setattr(encode, "ROWS", 7)  # the chain goes on from one part to the next
+    X = rows(rng, holes=holes)
+    X[20] = np.nan if holes else X[20]
+    model = OMFB(3, ridge=ridge, smooth=smooth, shuffle=False, random_state=0).fit(X)
+    C = model.components_.T
+    expected = reference.codes_of(C, X, ridge, smooth)
+    for same_rows in (X, sparse(X)):
+        assert same(model.transform(same_rows), expected)
+        explained = 1.0 - np.nansum((X - expected @ C.T) ** 2) / np.nansum(X**2)
+        assert np.isclose(model.score(same_rows), explained, rtol=1e-12)
+        filled = model.complete(same_rows)
+        assert same(filled, np.where(np.isnan(X), expected @ C.T, X))
+        assert np.array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
+    assert same(model.inverse_transform(expected), expected @ C.T)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"batch_size": 4}, {"smooth": 0.5, "shuffle": False}])
+@BOTH
+def test_fit_transform_is_fit_then_transform(rng, estimator, parameters):
+    X = rows(rng, holes=0.1)
+    model = estimator(3, random_state=0, **parameters)
+    assert np.array_equal(model.fit_transform(X), clone(model).fit(X).transform(X))
+
+
+@BOTH
+def test_an_unfitted_model_says_so(estimator):
+    model = estimator(2)
+    for call in (lambda: model.transform([[1.0]]), lambda: model.complete([[1.0]]),
+                 lambda: model.score([[1.0]]), lambda: model.components_):  # fmt: skip
+        with pytest.raises(NotFittedError):
+            call()
+    for name in ("components_", "n_samples_seen_", "prequential_error_", "n_features_in_"):
+        assert not hasattr(model, name)
+
+
+def test_the_prequential_error_is_that_before_learning(rng):
+    X = rows(rng)
+    model = OMFB(3, max_iter=3, shuffle=False, random_state=0).fit(X)
+    two = OMFB(3, max_iter=2, shuffle=False, random_state=0).fit(X)
+    residual = energy = 0.0
+    for x in X:
+        error = x - two.transform(x[None])[0] @ two.components_
+        residual, energy = residual + error @ error, energy + x @ x
+        two.partial_fit(x[None])
+    assert np.isclose(model.prequential_error_, np.sqrt(residual / energy), rtol=1e-9)
+
+
+def test_the_atoms_that_a_fitted_model_has_are_what_counts(rng):
+    """Parameters may be set for the next fit while the model is still in use."""
+    X = rows(rng)
+    model = OMFB(3, random_state=0).fit(X)
+    codes = model.transform(X)
+    model.set_params(n_components=5)
+    assert np.array_equal(model.transform(X), codes)
+    assert model.inverse_transform(codes).shape == X.shape
+
+
+# -- passes -------------------------------------------------------------------------------------
+
+
+def test_passes_stop_when_they_no_longer_improve(rng):
+    X = rows(rng)
+    model = OMFB(3, max_iter=50, tol=1e-2, random_state=0).fit(X)
+    assert 1 < model.n_iter_ < 50
+    assert model.n_samples_seen_ == model.n_iter_ * len(X)
+    assert OMFB(3, max_iter=7, random_state=0).fit(X).n_iter_ == 7
+
+
+@pytest.mark.parametrize("shuffle", [True, False, "uniform"])
+def test_each_way_to_shuffle_takes_as_many_rows(rng, shuffle):
+    X = rows(rng)
+    model = OMFB(3, shuffle=shuffle, max_iter=2, random_state=0).fit(X)
+    assert model.n_samples_seen_ == 2 * len(X)
+    others = [
+        OMFB(3, shuffle=s, max_iter=2, random_state=0).fit(X) for s in (True, False, "uniform")
+    ]
+    equal = [np.array_equal(model.components_, other.components_) for other in others]
+    assert sum(equal) == 1
+
+
+def test_shuffling_permutes_and_uniform_draws_with_replacement():
+    """Row i sees feature i only, so a feature never observed is a row never drawn."""
+    X = scipy.sparse.eye_array(1000, format="csr")
+    OMFB(2, shuffle=True, random_state=0).fit(X)  # a warning would be an error
+    with pytest.warns(UserWarning, match="Never observed") as told:
+        OMFB(2, shuffle="uniform", random_state=0).fit(X)
+    missed = 10 + int(re.search(r"and (\d+) more", str(told[0].message)).group(1))
+    assert 320 < missed < 420  # 368 are expected, with a deviation of 10
+
+
+def test_verbose_logs_each_pass(rng, caplog):
+    with caplog.at_level(logging.INFO, logger="omfb"):
+        OMFB(3, max_iter=3, verbose=1, random_state=0).fit(rows(rng))
+        told = [record.getMessage() for record in caplog.records]
+        OMFB(3, max_iter=3, random_state=0).fit(rows(rng))
+    assert [message.partition(":")[0] for message in told] == [f"pass {i} of 3" for i in (1, 2, 3)]
+    assert len(caplog.records) == 3
+
+
+class Watch:
+    """A scikit-learn callback that counts passes, and may ask to stop."""
+
+    def __init__(self, stop_after=None):
+        self.stop_after, self.begun, self.ended, self.kept = stop_after, 0, 0, []
+        self.set_up = self.torn_down = 0
+
+    def setup(self, estimator, context):
+        self.set_up += 1
+
+    def teardown(self, estimator, context):
+        self.torn_down += 1
+
+    def on_fit_task_begin(self, estimator, context, *, X=None):
+        self.begun += context.task_name == "pass"
+
+    def on_fit_task_end(self, estimator, context, *, X=None, fitted_estimator=None):
+        if context.task_name != "pass":
+            return False
+        self.ended += 1
+        self.kept.append((fitted_estimator, fitted_estimator.components_.copy()))
+        return self.ended == self.stop_after
+
+
+def test_callbacks_see_each_pass_and_can_stop(rng):
+    pytest.importorskip("sklearn.callback")
+    X, watch = rows(rng), Watch(stop_after=3)
+    model = OMFB(3, max_iter=10, random_state=0).set_callbacks(watch).fit(X)
+    assert (watch.begun, watch.ended, watch.set_up, watch.torn_down) == (3, 3, 1, 1)
+    assert model.n_iter_ == 3
+    for passes, (kept, components) in enumerate(watch.kept, start=1):
+        so_far = OMFB(3, max_iter=passes, random_state=0).fit(X)
+        assert np.array_equal(components, so_far.components_)
+        assert np.array_equal(kept.components_, components)  # later passes leave it alone
+        assert same(kept.transform(X), so_far.transform(X))
+
+
+def test_callbacks_are_torn_down_when_a_fit_fails(rng):
+    pytest.importorskip("sklearn.callback")
+    X, watch = rows(rng), Watch()
+    X[-1, -1] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        OMFB(3, random_state=0).set_callbacks(watch).fit(X)
+    assert watch.set_up == watch.torn_down == 1

@@ -1,0 +1,128 @@
+"""What is refused: named, with what to do, and before anything has changed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from omfb import OMFB
+
+from ..making import BOTH, rows, snapshot, sparse
+
+WRONG = [
+    ("n_components", 0, ValueError), ("n_components", 2.5, TypeError),
+    ("n_components", "3", TypeError),
+    ("lam", 0.0, ValueError), ("lam", -1.0, ValueError), ("lam", np.nan, ValueError),
+    ("lam", np.inf, ValueError), ("lam", "1", TypeError), ("lam", None, TypeError),
+    ("memory", -0.1, ValueError), ("memory", 1.1, ValueError), ("memory", "a", TypeError),
+    ("ridge", -1.0, ValueError), ("ridge", np.nan, ValueError), ("ridge", 1j, TypeError),
+    ("smooth", -1.0, ValueError), ("smooth", 0.5, ValueError), ("smooth", None, TypeError),
+    ("shrink", -1.0, ValueError), ("shrink", np.inf, ValueError), ("shrink", None, TypeError),
+    ("inner_iter", 0, ValueError), ("inner_iter", 1.0, TypeError), ("inner_iter", True, TypeError),
+    ("batch_size", 0, ValueError), ("batch_size", None, TypeError),
+    ("max_iter", 0, ValueError), ("max_iter", "many", TypeError),
+    ("tol", -1e-3, ValueError), ("tol", None, TypeError),
+    ("shuffle", "often", ValueError), ("shuffle", None, ValueError), ("shuffle", 2, ValueError),
+    ("init", "svd", ValueError), ("init", np.ones((2, 2)), ValueError), ("init", None, ValueError),
+    ("init", np.full((3, 10), np.nan), ValueError), ("init", [["a"] * 10] * 3, TypeError),
+    ("random_state", "seed", ValueError),
+]  # fmt: skip
+OF_THE_RULE = {"lam", "memory", "ridge", "smooth", "shrink", "inner_iter", "batch_size"}
+
+
+@pytest.mark.parametrize(("name", "value", "error"), WRONG)
+@BOTH
+def test_wrong_parameters_are_named_and_change_nothing(rng, name, value, error, estimator):
+    X = rows(rng)
+    model = estimator(3, random_state=0)
+    with pytest.raises(error, match="seed" if name == "random_state" else name):
+        clone(model).set_params(**{name: value}).fit(X)
+    model.fit(X).set_params(**{name: value})
+    before = snapshot(model)
+    calls = [model.fit, model.partial_fit] if name in OF_THE_RULE else [model.fit]
+    for call in calls:
+        with pytest.raises(error):
+            call(X)
+        assert snapshot(model) == before
+
+
+@BOTH
+def test_a_prior_on_the_dictionary_needs_a_memory(rng, estimator):
+    X = rows(rng)
+    with pytest.raises(ValueError, match=r"shrink=1\.0 needs a memory"):
+        estimator(3, shrink=1.0, memory=0.0).fit(X)
+    model = estimator(3, memory=0.0, random_state=0).fit(X).set_params(shrink=1.0)
+    before = snapshot(model)
+    with pytest.raises(ValueError, match=r"shrink=1\.0 needs a memory"):
+        model.partial_fit(X)
+    assert snapshot(model) == before
+
+
+def wrong_rows(rng):
+    late = rows(rng, 400)
+    late[397, 3] = np.inf
+    holed = np.where(rng.random(late.shape) < 0.3, np.nan, late)
+    holed[397, 3] = -np.inf
+    return {
+        "infinity in a late row": (late, "X contains infinity"),
+        "infinity in one row": (late[397:398], "X contains infinity"),
+        "infinity among holes": (holed, "X contains infinity"),
+        "infinity in one row with holes": (holed[397:398], "X contains infinity"),
+        "infinity in a sparse matrix": (sparse(holed), "X contains infinity"),
+        "too few columns": (rows(rng, m=9), "X has 9 features"),
+        "too many columns": (rows(rng, m=11), "X has 11 features"),
+        "too many columns, sparse": (sparse(rows(rng, m=11)), "X has 11 features"),
+        "one dimension": (np.ones(10), "Expected 2D array"),
+        "no rows": (np.empty((0, 10)), "0 sample"),
+        "text": ([["a"] * 10] * 3, "X"),
+        "text in a frame": (pd.DataFrame([["a"] * 10] * 3), "X"),
+        "complex": (np.ones((3, 10), complex), "Complex data not supported"),
+        "too large": (np.full((2, 10), 1e200), "X contains values up to"),
+        "too large, one row": (np.full((1, 10), 1e200), "X contains values up to"),
+        "too large, one row with holes": (
+            np.where(np.arange(10) == 4, np.nan, 1e200)[None], "X contains values up to",
+        ),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", wrong_rows(np.random.default_rng(0)))
+@pytest.mark.parametrize("batch_size", [1, 4])
+@BOTH
+def test_wrong_rows_are_refused_and_change_nothing(rng, name, batch_size, estimator):
+    X, message = wrong_rows(rng)[name]
+    model = estimator(3, batch_size=batch_size, random_state=0)
+    # While the first dictionary is still being made (its scale is then open), and after.
+    for seen in (50,) if "large" in name else (2, 50):
+        model = clone(model).partial_fit(rows(rng, seen))
+        before = snapshot(model)
+        with pytest.raises((ValueError, TypeError), match=message):
+            model.partial_fit(X)
+        assert snapshot(model) == before
+    if "columns" in name or "large" in name:
+        return  # fit may take these
+    for call in (model.fit, clone(model).fit):
+        with pytest.raises((ValueError, TypeError), match=message):
+            call(X)
+    assert snapshot(model) == before
+
+
+def test_a_first_fit_that_fails_leaves_a_model_unfitted(rng):
+    X = rows(rng)
+    X[-1, 0] = np.inf
+    model = OMFB(3, random_state=0)
+    before = dict(vars(model))
+    for method in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match="infinity"):
+            method(X)
+        assert vars(model) == before
+        with pytest.raises(NotFittedError):
+            model.transform(X)
+
+
+def test_codes_of_another_width_are_refused(rng):
+    model = OMFB(3, random_state=0).fit(rows(rng))
+    with pytest.raises(ValueError, match="X has 4 columns"):
+        model.inverse_transform(np.ones((2, 4)))
+    with pytest.raises(ValueError, match="NaN"):
+        model.inverse_transform(np.full((2, 3), np.nan))

@@ -1,0 +1,206 @@
+"""The report and its figures: self-contained, described in words, right in a real browser."""
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("matplotlib", reason="the report needs omfb[plot]")
+
+from omfb.paper import figures as plots
+from omfb.paper.data import Images, digits
+from omfb.paper.report import page
+from omfb.paper.reproducing import EXPERIMENTS, reproduce
+from omfb.paper.results import Claim, Outcome
+
+CHROMIUM = shutil.which("chromium")
+FLAGS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+    "--allow-file-access-from-files", "--enable-logging=stderr", "--log-level=0",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory) -> Path:
+    """Both experiments, quick, on digits, with a warning that could do harm."""
+    few = digits()
+    images = Images(few.name, few.rows, few.shape, few.n_components, "No faces <b>&</b> why")
+    folder = tmp_path_factory.mktemp("results")
+    reproduce(list(EXPERIMENTS), images, folder, quick=True)
+    return folder
+
+
+class Page(HTMLParser):
+    """The elements of a page, and whether all were closed."""
+
+    VOID = ("meta", "link", "img", "br", "input")
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def html(folder) -> str:
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_every_element_is_closed_and_ids_are_unique(html):
+    parsed = Page(html)
+    assert parsed.open == []
+    ids = [attributes["id"] for _, attributes in parsed.elements if "id" in attributes]
+    assert len(ids) == len(set(ids))
+
+
+def test_report_needs_no_network(html):
+    for tag, attributes in Page(html).elements:
+        for name in ("src", "href", "xlink:href", "srcset"):
+            address = attributes.get(name) or "#"
+            # A link that somebody may follow is the only thing outside.
+            assert address.startswith(("data:", "#")) or (tag, name) == ("a", "href"), address
+    assert "@import" not in html
+    assert re.findall(r"url\((?!#)", html) == []
+    assert "<script" not in html
+
+
+def test_every_picture_has_words(html):
+    elements = Page(html).elements
+    pictures = [attributes for tag, attributes in elements if tag == "img"]
+    charts = [a for tag, a in elements if tag == "svg"]
+    assert len(pictures) >= 10
+    assert len(charts) == 2
+    assert all(len(attributes["alt"]) > 10 for attributes in pictures)
+    assert all(len(attributes["aria-label"]) > 50 for attributes in charts)
+    assert "omfb, memory=1" in charts[0]["aria-label"]
+
+
+def test_charts_take_the_colours_of_the_page(html):
+    assert plots.INK not in html.split("</style>")[1]
+    assert html.count("currentColor") > 20
+    assert "prefers-color-scheme: dark" in html
+
+
+def test_notices_come_first_and_are_escaped(html):
+    body = html.split("<body>")[1]
+    assert body.index("No faces &lt;b&gt;&amp;&lt;/b&gt; why") < body.index("<table")
+    assert body.index("A quick run") < body.index("<table")
+
+
+@pytest.mark.parametrize(("holds", "words"), [(True, "came back"), (False, "did not")])
+def test_verdicts_are_those_of_the_claims(holds, words):
+    outcome = Outcome("faces-online", {"passes": 1})
+    from omfb.paper import faces_online
+
+    outcome.add(faces_online.OPTIMUM, "error", 0, 1.0)
+    for name in faces_online.METHODS:
+        outcome.add(name, "error", 1, 2.0)
+    outcome.claims = [Claim("It <works>", "1", "2", holds)]
+    outcome.atoms = {faces_online.MEMORY: np.ones((3, 4))}
+    about = {"quick": False, "warning": "", "shape": (2, 2), "images": 1, "seed": 0,
+             "data": "x", "made": "2015-06-30T00:00", "environment": {}}  # fmt: skip
+    figure = plots.error_figure({"a": plots.Curve([1, 2], [1, 2], [3, 2])}, 1.0)
+    images = Images("x", np.zeros((1, 4), np.float32), (2, 2))
+    text = page([outcome], images, about, {"faces-online": figure})
+    row = re.search(r"<tr><td>It &lt;works&gt;</td>.*?</tr>", text).group()
+    assert f">{words}</span>" in row
+    assert 'class="notice"' not in text
+
+
+def test_figures_are_files_with_labelled_axes(folder):
+    names = ["faces-online", "faces-online-atoms", "faces-missing", "faces-missing-atoms",
+             "faces-missing-snr"]  # fmt: skip
+    for name in names:
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (folder / f"{name}.svg").read_text(encoding="utf-8")
+    online = (folder / "faces-online.svg").read_text(encoding="utf-8")
+    for label in ("seconds of learning", "observations processed", "error", "SVD, the optimum"):
+        assert label in online
+    snr = (folder / "faces-missing-snr.svg").read_text(encoding="utf-8")
+    assert "SNR in dB" in snr
+    assert "passes over the data" in snr
+
+
+def test_mosaic_shows_holes_and_gaps():
+    images = np.array([[0.0, np.nan, 0.5, 2.0], [1.0, 1.0, 1.0, 1.0]])
+    canvas = plots.mosaic(images, (2, 2), 2)
+    assert canvas.shape == (2, 5, 4)
+    np.testing.assert_allclose(canvas[0, 1, :3], plots.HOLE)
+    np.testing.assert_allclose(canvas[1, :2, 0], [0.5, 1.0])  # clipped
+    assert (canvas[:, 2, 3] == 0).all()
+    assert (canvas[:, [0, 1, 3, 4], 3] == 1).all()
+
+
+def test_atoms_are_stretched_and_turned_bright():
+    bright = plots.stretched(np.array([[-3.0, -1.0, 0.0], [5.0, 5.0, 5.0]]))
+    np.testing.assert_allclose(bright, [[1.0, 1 / 3, 0.0], [0.0, 0.0, 0.0]])
+
+
+# -- in a browser -------------------------------------------------------------------------------
+
+PROBE = """<!doctype html><title>waiting</title><iframe id="it" src="report.html"
+style="width:{width}px;height:900px;border:0"></iframe><pre id="told"></pre><script>
+document.getElementById("it").onload = (event) => {{
+  const page = event.target.contentDocument, root = page.documentElement;
+  const broken = [...page.images].filter((image) => image.naturalWidth === 0).length;
+  const blank = [...page.querySelectorAll("svg")].filter(
+    (svg) => svg.getBoundingClientRect().height < 100 || !svg.querySelector("path")).length;
+  document.getElementById("told").textContent =
+    [root.scrollWidth, page.images.length, broken, blank, page.title].join("|");
+}};
+</script>"""
+
+
+def browse(file: Path, profile: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", *more, file.as_uri()],
+        capture_output=True, text=True, timeout=60, check=True,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@pytest.mark.parametrize("width", [360, 1200])
+def test_report_opens_in_a_browser(folder, tmp_path, width):
+    probe = folder / f"probe-{width}.html"
+    probe.write_text(PROBE.format(width=width))
+    ran = browse(probe, tmp_path, "--virtual-time-budget=5000", "--dump-dom")
+    told = re.search(r'<pre id="told">(.*?)</pre>', ran.stdout).group(1).split("|")
+    assert int(told[0]) <= width  # nothing sticks out, so a phone does not scroll sideways
+    assert int(told[1]) >= 10
+    assert told[2:] == ["0", "0", "omfb: the paper, reproduced"]
+    assert "CONSOLE" not in ran.stderr
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+def test_report_is_dark_where_the_reader_wants_it_dark(folder, tmp_path):
+    from matplotlib.image import imread
+
+    brightness = []
+    for scheme in (1, 0):
+        shot = tmp_path / f"{scheme}.png"
+        browse(
+            folder / "report.html", tmp_path / str(scheme), f"--screenshot={shot}",
+            "--window-size=800,900", f"--blink-settings=preferredColorScheme={scheme}",
+        )  # fmt: skip
+        pixels = imread(shot)[..., :3]
+        assert pixels.std() > 0.05  # not blank
+        brightness.append(np.median(pixels))
+    assert brightness[0] > 0.9
+    assert brightness[1] < 0.2

@@ -1,0 +1,301 @@
+"""Model files: whole or refused, and never a half-written one."""
+
+import json
+import os
+import pickle
+import struct
+import threading
+
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omfb import OMFB, OMFBImputer
+from omfb.persistence import (
+    LockedError,
+    ModelFileError,
+    check_replaceable,
+    locked,
+    read_model,
+    replaced,
+    write_model,
+)
+from omfb.persistence.modelfile import VERSION
+
+from ..commands import leftovers, low_rank
+
+
+def _names(X):
+    import pandas as pd
+
+    return pd.DataFrame(X, columns=[f"größe {i}" for i in range(X.shape[1])])
+
+
+def _sparse(X):
+    observed = ~np.isnan(X)
+    return scipy.sparse.csr_matrix((X[observed], np.nonzero(observed)), shape=X.shape)
+
+
+MODELS = {
+    "fitted": lambda X: OMFB(3, random_state=0).fit(X),
+    "imputer": lambda X: OMFBImputer(3, lam=0.5, max_iter=2).fit(X),
+    "float32": lambda X: OMFB(3, batch_size=4).fit(X.astype(np.float32)),
+    "named": lambda X: OMFB(2, random_state=np.int64(3)).fit(_names(X)),
+    "given start": lambda X: OMFB(2, init=np.arange(16.0).reshape(2, 8)).fit(X),
+    "smooth": lambda X: OMFB(2, smooth=0.5, shuffle=False).fit(X),
+    "shrinking, amid a period": lambda X: OMFB(3, shrink=5.0).fit(X),
+    "young": lambda X: OMFB(10, random_state=1).partial_fit(X[:7]),
+    "young and sparse": lambda X: OMFB(10, random_state=1).partial_fit(_sparse(X[:7])),
+    "huge data": lambda X: OMFB(2).fit(X * 1e200),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_loaded_model_goes_on_as_the_saved_one(tmp_path, name):
+    X = low_rank(100, 8)
+    model = MODELS[name](X)
+    model.save(tmp_path / "m.omfb")
+    loaded = type(model).load(tmp_path / "m.omfb")
+    more = _sparse(X) if "sparse" in name else _names(X) if name == "named" else X
+    more = more * 1e200 if name == "huge data" else more
+    for one in (model, loaded):
+        one.partial_fit(more[40:])
+    for name in ("components_", "n_samples_seen_", "prequential_error_", "n_features_in_"):
+        np.testing.assert_array_equal(getattr(model, name), getattr(loaded, name))
+    np.testing.assert_array_equal(model.complete(more), loaded.complete(more))
+    np.testing.assert_equal(loaded.get_params(), model.get_params())
+
+
+def test_the_same_model_makes_the_same_file(tmp_path):
+    model = OMFB(3, random_state=0).fit(low_rank(100, 8))
+    model.save(tmp_path / "a.omfb")
+    OMFB.load(tmp_path / "a.omfb").save(tmp_path / "b.omfb")
+    assert (tmp_path / "a.omfb").read_bytes() == (tmp_path / "b.omfb").read_bytes()
+    assert OMFBImputer.load(tmp_path / "a.omfb").transform(low_rank(3, 8)).shape == (3, 8)
+
+
+def test_an_unfitted_model_is_not_saved(tmp_path):
+    with pytest.raises(ValueError, match="not fitted"):
+        OMFB().save(tmp_path / "m.omfb")
+    assert os.listdir(tmp_path) == []
+
+
+def _write_half(path):
+    with replaced(path) as new:
+        new.write_text("half")
+        raise KeyError
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+    path.chmod(0o640)
+    with pytest.raises(KeyError):
+        _write_half(path)
+    assert path.read_text() == "old"
+    with replaced(path) as new:
+        new.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert path.stat().st_mode & 0o777 == 0o640
+    (tmp_path / "link").symlink_to(path)
+    with replaced(tmp_path / "link") as new:
+        new.write_text("through")
+    assert path.read_text() == "through"
+    assert sorted(os.listdir(tmp_path)) == ["file", "link"]
+
+
+def test_what_cannot_be_replaced_is_told_by_the_name_that_was_given(tmp_path):
+    for path, error in ((tmp_path / "no" / "m", FileNotFoundError), (tmp_path, IsADirectoryError)):
+        with pytest.raises(error) as caught:
+            check_replaceable(path)
+        assert caught.value.filename == str(path)
+        with pytest.raises(error) as caught, replaced(path):
+            pass
+        assert caught.value.filename == str(path)
+    check_replaceable(tmp_path / "m")
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_lock_is_for_one_and_ends(tmp_path):
+    path = tmp_path / "a [1].ckpt"
+    leftover = tmp_path / ".a [1].ckpt.0123abcd.tmp"
+    leftover.touch()
+    with locked(path):
+        assert not leftover.exists()
+        with pytest.raises(LockedError, match=f"process {os.getpid()}"), locked(path):
+            pass
+    with locked(path):
+        pass
+    assert leftovers(tmp_path) == []
+
+
+def test_a_file_can_be_read_while_it_is_replaced(tmp_path):
+    model = OMFB(3, random_state=0).fit(low_rank(100, 8))
+    model.save(tmp_path / "m.omfb")
+    stop = threading.Event()
+
+    def rewrite():
+        while not stop.is_set():
+            model.partial_fit(low_rank(1, 8)).save(tmp_path / "m.omfb")
+
+    writer = threading.Thread(target=rewrite)
+    writer.start()
+    try:
+        seen = [OMFB.load(tmp_path / "m.omfb").n_samples_seen_ for _ in range(200)]
+    finally:
+        stop.set()
+        writer.join()
+    assert seen == sorted(seen)
+    assert seen[-1] > seen[0]
+
+
+# -- files that are not what they should be ---------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """The bytes of a model file, the model, and a path for bad ones."""
+    folder = tmp_path_factory.mktemp("fuzz")
+    model = OMFB(3, random_state=0).fit(_names(low_rank(100, 8)))
+    model.save(folder / "good.omfb")
+    return (folder / "good.omfb").read_bytes(), model, folder / "bad.omfb"
+
+
+def _refused(path):
+    with pytest.raises(ModelFileError) as caught:
+        OMFB.load(path)
+    message = str(caught.value)
+    assert str(path) in message
+    assert "\n" not in message
+
+
+def _same(bad, whole, start):
+    """Whether two files of one length hold the same header and the same tensors."""
+    try:
+        headers = [json.loads(file[8:start]) for file in (bad, whole)]
+    except ValueError:
+        return False
+    return headers[0] == headers[1] and bad[:8] + bad[start:] == whole[:8] + whole[start:]
+
+
+@settings(max_examples=900, deadline=None, derandomize=True)
+@given(data=st.data())
+def test_a_damaged_file_is_refused(good, data):
+    whole, _, path = good
+    length = struct.unpack("<Q", whole[:8])[0]
+    kind = data.draw(st.sampled_from(["cut", "flip", "insert", "remove", "swap"]))
+    at = data.draw(st.integers(0, len(whole) - 1))
+    if kind == "cut":
+        bad = whole[:at]
+    elif kind == "flip":
+        bit = 1 << data.draw(st.integers(0, 7))
+        bad = whole[:at] + bytes([whole[at] ^ bit]) + whole[at + 1 :]
+    elif kind == "insert":
+        bad = whole[:at] + data.draw(st.binary(min_size=1, max_size=9)) + whole[at:]
+    elif kind == "remove":
+        bad = whole[:at] + whole[at + 1 + data.draw(st.integers(0, 40)) :]
+    else:
+        other = data.draw(st.integers(0, len(whole) - 1))
+        a, b = sorted([at, other])
+        bad = whole[:a] + whole[b:] + whole[a:b]
+    path.write_bytes(bad)
+    if len(bad) == len(whole) and _same(bad, whole, 8 + length):
+        return  # another blank between two words of the header: the same file
+    _refused(path)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(content=st.binary(max_size=300))
+def test_a_foreign_file_is_refused(good, content):
+    path = good[2]
+    path.write_bytes(content)
+    _refused(path)
+
+
+def _hostile_values():
+    numbers = st.one_of(
+        st.integers(-(2**70), 2**70), st.floats(allow_nan=False, allow_infinity=False)
+    )
+    plain = st.one_of(st.none(), st.booleans(), numbers, st.text(max_size=5))
+    return st.one_of(
+        plain, st.lists(plain, max_size=3), st.dictionaries(st.text(max_size=3), plain, max_size=2)
+    )
+
+
+HEADER_PATHS = [
+    ("class",), ("parameters",), ("parameters", "n_components"), ("parameters", "lam"),
+    ("parameters", "memory"), ("parameters", "init"), ("parameters", "batch_size"),
+    ("parameters", "shuffle"), ("parameters", "tol"), ("feature_names",), ("rule",),
+    ("rule", "lam"), ("rule", "memory"), ("rule", "inner_iter"), ("rule", "batch_size"),
+    ("rule", "shrink"), ("counters",), ("counters", "n_seen"), ("counters", "drift"),
+    ("counters", "since"), ("counters", "entries"), ("counters", "n_iter"), ("residual",),
+    ("prior",), ("scale",), ("energies",), ("seed",), ("head",), ("training",),
+]  # fmt: skip
+
+
+@settings(max_examples=600, deadline=None, derandomize=True)
+@given(where=st.sampled_from(HEADER_PATHS), value=_hostile_values())
+def test_a_hostile_header_is_refused_or_makes_a_sound_model(good, where, value):
+    """The digest is right: whoever wrote this knew the format."""
+    whole, _, path = good
+    path.write_bytes(whole)
+    header, tensors = read_model(path)
+    inner = header
+    for key in where[:-1]:
+        inner = inner[key]
+    inner[where[-1]] = value
+    write_model(path, header, tensors)
+    try:
+        model = OMFB.load(path)
+    except ModelFileError:
+        return
+    assert np.isfinite(model._decode(model._encode(low_rank(5, 8))[0])).all()
+    assert isinstance(model.n_samples_seen_, int)
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(
+    name=st.sampled_from(["C", "G", "S", "code"]),
+    shape=st.lists(st.integers(0, 9), max_size=3),
+    dtype=st.sampled_from([np.float64, np.float32, np.int64, np.uint8]),
+    fill=st.sampled_from([0.0, 1.0, -1.0, np.nan, np.inf]),
+)
+def test_a_hostile_tensor_is_refused(good, name, shape, dtype, fill):
+    whole, _, path = good
+    path.write_bytes(whole)
+    header, tensors = read_model(path)
+    with np.errstate(invalid="ignore"):
+        tensors[name] = np.full(shape, fill).astype(dtype)
+    fits = {"C": (8, 3), "G": (3, 3), "S": (3, 3), "code": (3,)}[name] == tuple(shape)
+    floats = (np.float64, np.float32) if name == "C" else (np.float64,)
+    finite = np.isfinite(fill) and (fill >= 0 or name in ("C", "code"))
+    write_model(path, header, tensors)
+    if fits and dtype in floats and finite:
+        OMFB.load(path)
+    else:
+        _refused(path)
+
+
+def test_absurd_shapes_newer_versions_and_pickles_are_refused(good):
+    whole, model, path = good
+    length = struct.unpack("<Q", whole[:8])[0]
+    outer = json.loads(whole[8 : 8 + length])
+    for shape in ([2**62, 2**62], [-8, -3], [2**40, 0], [8.0, 3], "83", None):
+        bad = {**outer, "C": {**outer["C"], "shape": shape}}
+        text = json.dumps(bad).encode()
+        path.write_bytes(struct.pack("<Q", len(text)) + text + whole[8 + length :])
+        _refused(path)
+    path.write_bytes(struct.pack("<Q", 2**63) + whole[8:])
+    _refused(path)
+    path.write_bytes(struct.pack("<Q", 90_000) + b"[" * 90_000)
+    _refused(path)
+    path.write_bytes(pickle.dumps(model))
+    _refused(path)
+    path.write_bytes(whole)
+    header, tensors = read_model(path)
+    write_model(path, {**header, "version": VERSION + 1}, tensors)
+    with pytest.raises(ModelFileError, match="written by a newer omfb"):
+        OMFB.load(path)
