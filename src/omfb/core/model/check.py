@@ -1,0 +1,213 @@
+"""Hidden entries: what rows would have been filled with, had they missed what other rows miss.
+
+One row in eight hides part of what it observes: what a row of the head misses, or a quarter drawn at
+random. It is filled from the rest, and neither its code nor the dictionary ever sees what was hidden,
+in no pass: which rows these are, and what they hide, follows from their own values. So these errors
+are honest. They tell how wide intervals must be (the histogram of |error| over predicted deviation is
+a *conformal* one), how large the error is, whether tails are heavy and whether it helps to drop
+outliers.
+
+A stream without missing entries hides nothing from the dictionary, which would cost it the products of
+complete rows; there only a first pass is honest, and only a first pass is looked at.
+"""
+
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from ..kernels.compiling import jit
+from ..kernels.posterior import spread
+from ..kernels.shared import Rows, gram
+from .codes import codes_of
+from .rows import Whitened, whitened
+from .state import Model, Vector
+
+# Rows that are looked at together, and how many must have been checked, to calibrate anew.
+CALIBRATION_ROWS, FEWEST_CHECKS = 256, 10
+# One row in so many is checked.
+ONE_IN = 8
+# Masks that are lent, and what they show where no row of the head misses anything or most do.
+N_MASKS, VISIBLE = 16, 0.75
+# Entries that a row is known by, and that it is judged by: enough of both.
+KNOWN_BY, MOST_ENTRIES = 64, 256
+# Bins of the histogram: of log2 |error / deviation|, from −LOWEST octaves on.
+BINS_PER_OCTAVE, LOWEST, OCTAVES = 16, 6, 12
+N_BINS = BINS_PER_OCTAVE * OCTAVES
+# Checked rows after which an error has lost most of its weight in what is said of the last rows.
+RECENT_ROWS = 50
+# Entries beyond so many deviations, and which share of them makes tails heavy (normal: 0.006 %).
+FAR, HEAVY_SHARE, FIRST_CHECKS = 4.0, 0.002, 50
+# Deviations from what the rest of its row says that make an entry an outlier, and by what dropping
+# outliers must lower the error.
+OUTLIER, BETTER = 6.0, 0.99
+
+
+class Hidden(NamedTuple):
+    """What one row hides: its number, which features, and their values in units of the noise."""
+
+    row: int
+    features: NDArray[np.int32]
+    values: Vector
+
+
+def lent_masks(seen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
+    """Masks (N_MASKS, m), True where a checked row may show its entries."""
+    shares = seen.mean(axis=1)
+    partial = np.flatnonzero((shares >= 0.5) & (shares < 1.0))
+    if len(partial) and seen.mean() >= 0.5:
+        return seen[rng.choice(partial, N_MASKS)]
+    return rng.random((N_MASKS, seen.shape[1])) < VISIBLE
+
+
+@jit
+def _mixed(bits):
+    """A number that follows from all of the given ones."""
+    mixed = np.uint64(14695981039346656037)
+    for i in range(bits.shape[0]):
+        mixed = (mixed ^ bits[i]) * np.uint64(1099511628211)
+        mixed ^= mixed >> np.uint64(29)
+    return mixed
+
+
+def _draws(X: Any) -> list[int]:
+    """A number for each row that follows from its values."""
+    draws = []
+    for t in range(X.shape[0]):
+        if scipy.sparse.issparse(X):
+            values = X.data[X.indptr[t] : X.indptr[t + 1]]
+        else:
+            values = X[t]
+        few = np.nan_to_num(values[:: max(1, len(values) // KNOWN_BY)].astype(np.float64))
+        draws.append(int(_mixed((few + 0.0).view(np.uint64))))
+    return draws
+
+
+def hide(model: Model, X: Any, rows: Whitened) -> tuple[Whitened, list[Hidden]]:
+    """The rows as they are to be learned from, and what some of them hide for `judge_hidden`."""
+    if not model.gappy and not model.first_pass:
+        return rows, []
+    chosen = [(t, draw // ONE_IN) for t, draw in enumerate(_draws(X)) if draw % ONE_IN == 0]
+    if not chosen:
+        return rows, []
+    starts, features, values = rows.as_rows()
+    shown = np.ones(len(values), bool)
+    hidden = []
+    for t, draw in chosen:
+        here = slice(starts[t], starts[t + 1])
+        visible = model.masks[draw % N_MASKS][features[here]]
+        if visible.any() and not visible.all():
+            shown[here] = visible
+            away = np.flatnonzero(~visible)
+            away = away[:: max(1, len(away) // MOST_ENTRIES)]
+            of_row = features[here][away]
+            hidden.append(Hidden(t, of_row, values[here][away].astype(np.float64)))
+    kept = np.concatenate([[0], np.cumsum(shown)])
+    rest = Rows(kept[starts], features[shown], values[shown])
+    return Whitened(None, rest, np.diff(rest.starts) / len(model.C)), hidden
+
+
+def judge_hidden(model: Model, rows: Whitened, hidden: list[Hidden]) -> Model:
+    """The model with what the hidden entries of some rows tell."""
+    if not hidden:
+        return model
+    entries = rows.as_rows()
+    unit = model.noise / model.unit
+    mean = model.one * model.C[:, -1].astype(np.float64)
+    histogram, judged, trial = model.histogram, model.judged.copy(), model.trial
+    checked = model.checked
+    for row, which, truth in hidden:
+        shown = entries.part(row, row + 1)
+        predicted, variance = _predicted(model, shown, which, outlier_limit(model))
+        errors, size, weight = truth - predicted, unit[which], 1.0 / len(which)
+        fade = 1.0 - 2.0 / (checked + 50.0)
+        histogram = fade * histogram + weight * _binned(np.abs(errors) / np.sqrt(variance))
+        now = np.array([np.sum((errors * size) ** 2), np.sum(((truth - mean[which]) * size) ** 2)])
+        judged[0] += weight * now
+        judged[1] = (1.0 - 1.0 / RECENT_ROWS) * judged[1] + weight * now
+        checked += 1
+        if looks_for_outliers(model):
+            tried = [_predicted(model, shown, which, limit)[0] for limit in (np.inf, OUTLIER)]
+            losses = [np.sum(((truth - filled) * size) ** 2) for filled in tried]
+            trial = fade * trial + weight * np.array(losses)
+    return replace(model, histogram=histogram, judged=judged, trial=trial, checked=checked)
+
+
+def _predicted(
+    model: Model, shown: Rows, which: NDArray[np.int32], limit: float
+) -> tuple[Vector, Vector]:
+    """Means and variances of the features `which` of one row, from what it shows."""
+    row = Whitened(None, shown, np.array([len(shown.values) / len(model.C)]))
+    codes = codes_of(model, row, limit=limit, keep_covariances=True)
+    C = model.C if model.C_codes is None else model.C_codes
+    variance = np.empty(len(which))
+    spread(
+        C, codes.covariances[0], model.Sigma, codes.X[0], model.inverse_shares, model.kappa, which,
+        variance,
+    )  # fmt: skip
+    return C[which].astype(np.float64) @ codes.X[0], variance
+
+
+def _binned(sizes: Vector) -> Vector:
+    """A histogram of errors in units of their deviation."""
+    with np.errstate(divide="ignore"):
+        at = BINS_PER_OCTAVE * (np.log2(sizes) + LOWEST)
+    return np.bincount(np.clip(at, 0, N_BINS - 1).astype(int), minlength=N_BINS).astype(np.float64)
+
+
+def rescaled(histogram: Vector, change: float) -> Vector:
+    """The histogram, had the deviations been `change` times as large."""
+    at = np.arange(N_BINS) + BINS_PER_OCTAVE * np.log2(change)
+    total = np.concatenate([[0.0], np.cumsum(histogram)])
+    below = np.interp(np.append(at, at[-1] + 1.0), np.arange(N_BINS + 1), total)
+    below[0], below[-1] = 0.0, total[-1]
+    return np.diff(below)
+
+
+def quantile(model: Model, level: float) -> float:
+    """How many predicted deviations hold this share of the errors."""
+    total = float(model.histogram.sum())
+    normal = float(norm.ppf(0.5 + level / 2.0))
+    if total == 0.0:
+        return normal
+    below = np.concatenate([[0.0], np.cumsum(model.histogram)]) / total
+    found = 2.0 ** (float(np.interp(level, below, np.arange(N_BINS + 1))) / BINS_PER_OCTAVE - LOWEST)
+    trust = min(1.0, total / 20.0)
+    return trust * found + (1.0 - trust) * normal
+
+
+def looks_for_outliers(model: Model) -> bool:
+    """Whether more entries were far off than a normal law allows."""
+    far = float(model.histogram[int(BINS_PER_OCTAVE * (np.log2(FAR) + LOWEST)) :].sum())
+    enough = model.settings.outliers and model.checked >= FIRST_CHECKS
+    return enough and far > HEAVY_SHARE * float(model.histogram.sum())
+
+
+def outlier_limit(model: Model) -> float:
+    """Beyond how many deviations an entry counts as missing; infinity where none does.
+
+    Heavy tails alone are no reason: a peak that many features share is far from what is usual, too.
+    Entries are dropped only where that fills what was hidden better.
+    """
+    plain, dropping = model.trial
+    return OUTLIER if 0.0 < dropping < BETTER * plain else float(np.inf)
+
+
+def calibrated(model: Model, X: Any) -> Model:
+    """The model whose intervals come from what rows of X hide now, and from nothing before.
+
+    Rows that were learned from, but for what they hide; so nothing is found where the stream has no
+    missing entries, and nothing was hidden.
+    """
+    if not model.gappy:
+        return model
+    fresh = replace(model, histogram=np.zeros(N_BINS), checked=0, C_codes=None, G=gram(model.C))
+    for start in range(0, X.shape[0], CALIBRATION_ROWS):
+        part = X[start : start + CALIBRATION_ROWS]
+        fresh = judge_hidden(fresh, *hide(fresh, part, whitened(fresh, part)))
+    if fresh.checked < FEWEST_CHECKS:
+        return model
+    return replace(model, histogram=fresh.histogram)

@@ -1,0 +1,92 @@
+"""Codes of rows, given the dictionary; the work is shared by threads, row by row."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.posterior import code_rows
+from ..kernels.shared import Rows, in_threads
+from ..kernels.small import invert
+from .rows import Whitened
+from .state import Matrix, Model, Vector
+
+NO_LIMIT = np.inf
+
+
+class Codes(NamedTuple):
+    """Codes of some rows and what they leave unexplained."""
+
+    X: Matrix
+    """(q, r + 1); the last entry is that of the mean."""
+    unsure: Matrix
+    """(r, r): covariances of the codes, summed by the weights that were given."""
+    residual: Vector
+    """‖y − C x‖² of each row."""
+    freedom: Vector
+    """Degrees of freedom of that."""
+    covariances: Matrix
+    """(q, r, r) or (1, r, r) if all rows share one; empty if not asked for."""
+    dropped: NDArray[np.bool_]
+    """Entries that were taken for outliers, in the order of `Whitened.as_rows`; may be empty."""
+
+
+def codes_of(
+    model: Model, rows: Whitened, weights: Vector | None = None, *, limit: float = NO_LIMIT,
+    keep_covariances: bool = False,
+) -> Codes:  # fmt: skip
+    """Codes of rows by the dictionary of their batch; `weights` are those of their uncertainty."""
+    weights = np.ones(len(rows)) if weights is None else weights
+    if rows.full is not None and limit == NO_LIMIT:
+        return _complete(model, rows.full, weights, keep_covariances)
+    return _each(model, rows.as_rows(), weights, limit, keep_covariances)
+
+
+def _complete(
+    model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool
+) -> Codes:
+    """Rows that share one system, by two products."""
+    C = model.C if model.C_codes is None else model.C_codes
+    r, one, (q, m) = model.n_components, model.one, Y.shape
+    count = float(model.inverse_shares.sum())
+    P = (Y @ C).astype(np.float64, copy=False)
+    H = model.G[:r, :r] + count * model.Sigma[:r, :r]
+    H[np.diag_indices(r)] += model.kappa
+    invert(H, 0.0)
+    X = np.empty((q, r + 1))
+    X[:, :r] = (P[:, :r] - one * (model.G[:r, r] + count * model.Sigma[:r, r])) @ H
+    X[:, r] = one
+    energy = np.einsum("ti,ti->t", Y, Y).astype(np.float64)
+    residual = energy + np.sum(X * (X @ model.G - 2.0 * P), axis=1)
+    free = m - min(float(np.sum(H * model.G[:r, :r])), 0.98 * m)
+    return Codes(
+        X, float(weights.sum()) * H, np.maximum(residual, 0.0), np.full(q, free),
+        H[None] if keep_covariances else np.empty((0, r, r)), np.zeros(0, bool),
+    )  # fmt: skip
+
+
+def _each(
+    model: Model, rows: Rows, weights: Vector, limit: float, keep_covariances: bool
+) -> Codes:
+    """Rows with a system each."""
+    C = model.C if model.C_codes is None else model.C_codes
+    q, r = len(rows), model.n_components
+    X = np.zeros((q, r + 1))
+    X[:, r] = model.one
+    residual, freedom = np.zeros(q), np.zeros(q)
+    covariances = np.empty((q if keep_covariances else 0, r, r))
+    dropped = np.zeros(len(rows.values), bool)
+    inverse_shares, kappa = model.inverse_shares, model.kappa
+    totals: list[tuple[int, Matrix]] = []
+
+    def part(first: int, last: int) -> None:
+        total = np.zeros((r, r))
+        code_rows(
+            C, model.G, model.Sigma, inverse_shares, kappa, limit, *rows, first, last,
+            X, covariances, total, weights, residual, freedom, dropped,
+        )  # fmt: skip
+        totals.append((first, total))
+
+    in_threads(part, q, len(rows.values) * r * r)
+    unsure = sum((total for _, total in sorted(totals, key=lambda item: item[0])), np.zeros((r, r)))
+    return Codes(X, unsure, residual, freedom, covariances, dropped)

@@ -1,0 +1,176 @@
+"""Codes and filled values of rows, and how sure they are; nothing is learned."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..blocks import dense_with_holes
+from ..kernels.posterior import spread
+from ..kernels.shared import gram
+from ..state import Info
+from .check import VISIBLE, outlier_limit
+from .codes import Codes, codes_of
+from .rows import Whitened, whitened
+from .state import Matrix, Model, Vector
+
+# Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
+ROWS = 256
+# Rows that are judged are shown this many different parts of what they observe.
+FOLDS = 4
+
+
+class Filled(NamedTuple):
+    """Rows without missing entries, and the predictive deviation of each entry: 0 if observed."""
+
+    rows: NDArray[Any]
+    deviations: NDArray[np.float64] | None
+
+
+def settled(model: Model) -> Model:
+    """The model as its rows so far have made it: codes by the dictionary as it is now."""
+    if model.C_codes is None:
+        return model
+    return replace(model, C_codes=None, G=gram(model.C))
+
+
+def encode(model: Model, X: Any) -> Matrix:
+    """Codes (n_samples, n_components) of rows."""
+    model = settled(model)
+    codes = np.empty((X.shape[0], model.n_components))
+    for here, rows in _parts(model, X):
+        codes[here] = codes_of(model, rows, limit=outlier_limit(model)).X[:, :-1]
+    return codes
+
+
+def decode(model: Model, codes: Matrix) -> NDArray[Any]:
+    """Rows in the data's units from their codes."""
+    C = model.C
+    rows = codes.astype(C.dtype, copy=False) @ C[:, :-1].T
+    return ((rows + model.one * C[:, -1]) * model.noise + model.center).astype(C.dtype, copy=False)
+
+
+def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
+    """The rows of X with their missing entries filled; what is observed stays as it is."""
+    model = settled(model)
+    filled = dense_with_holes(X).astype(model.C.dtype)
+    spreads = np.zeros(filled.shape) if deviations else None
+    for here, rows in _parts(model, X):
+        missing = np.isnan(filled[here])
+        if not missing.any():
+            continue
+        codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=deviations)
+        np.copyto(filled[here], decode(model, codes.X[:, :-1]), where=missing)
+        if spreads is not None:
+            _fill_deviations(model, codes, missing, spreads[here])
+    return Filled(filled, spreads)
+
+
+def _fill_deviations(
+    model: Model, codes: Codes, missing: NDArray[np.bool_], out: NDArray[np.float64]
+) -> None:
+    inverse_shares, kappa = model.inverse_shares, model.kappa
+    for t in np.flatnonzero(missing.any(axis=1)).tolist():
+        which = np.flatnonzero(missing[t]).astype(np.int32)
+        variance = np.empty(len(which))
+        covariance = codes.covariances[min(t, len(codes.covariances) - 1)]
+        spread(model.C, covariance, model.Sigma, codes.X[t], inverse_shares, kappa, which, variance)
+        out[t, which] = np.sqrt(variance) * model.noise[which]
+
+
+def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:
+    """n times the rows of X with missing entries drawn jointly from what the model believes.
+
+    For each draw one dictionary, then for each row a code given that row, then the noise.
+    """
+    model = settled(model)
+    r, m = model.n_components, len(model.C)
+    rows = dense_with_holes(X).astype(model.C.dtype)
+    roots = np.linalg.cholesky(model.Sigma)
+    deviations = np.sqrt(model.inverse_shares)[:, None]
+    for _ in range(n):
+        C = model.C + deviations * (rng.standard_normal((m, r + 1)) @ roots.T)
+        drawn = rows.copy()
+        for here, part in _parts(model, X):
+            missing = np.isnan(rows[here])
+            if not missing.any():
+                continue
+            codes = codes_of(model, part, limit=outlier_limit(model), keep_covariances=True)
+            x = codes.X.copy()
+            x[:, :r] += _normal(codes.covariances, model.kappa, len(x), rng)
+            values = x @ C.T + rng.standard_normal((len(x), m))
+            np.copyto(drawn[here], values * model.noise + model.center, where=missing)
+        yield drawn
+
+
+def _normal(covariances: Matrix, kappa: float, n: int, rng: np.random.Generator) -> Matrix:
+    roots = np.linalg.cholesky(kappa * covariances)
+    drawn = rng.standard_normal((n, covariances.shape[1]))
+    return np.einsum("tij,tj->ti", np.broadcast_to(roots, (n, *roots.shape[1:])), drawn)
+
+
+def log_likelihood(model: Model, X: Any) -> Vector:
+    """Log-likelihood of what is observed of each row, given the dictionary.
+
+    y ~ N(μ, C Cᵀ + I) in units of the noise: by Woodbury, with A = C_ΩᵀC_Ω + I, the quadratic form is
+    ‖y − C x‖² + ‖x‖² at x = A⁻¹C_Ωᵀy, and the determinant is that of A.
+    """
+    model = settled(model)
+    r = model.n_components
+    exact = replace(
+        model, Sigma=np.zeros_like(model.Sigma), settings=replace(model.settings, ridge=None)
+    )
+    scores = np.empty(X.shape[0])
+    log_noise = np.log(model.noise)
+    for here, rows in _parts(exact, X):
+        codes = codes_of(exact, rows, keep_covariances=True)
+        x = codes.X[:, :r]
+        signs, inverse_logs = np.linalg.slogdet(codes.covariances)
+        del signs
+        entries = rows.as_rows()
+        scale = np.add.reduceat(
+            np.append(log_noise[entries.features], 0.0), entries.starts[:-1]
+        ) * (np.diff(entries.starts) > 0)
+        quadratic = codes.residual + np.sum(x**2, axis=1)
+        count = np.diff(entries.starts)
+        scores[here] = -0.5 * (quadratic - inverse_logs + count * np.log(2.0 * np.pi)) - scale
+    return scores
+
+
+def judge(model: Model, X: Any) -> Info:
+    """Squared errors of entries that were hidden from their row's code, beside the mean's.
+
+    Each row is shown three quarters of what it observes, and judged by the rest; which quarter
+    changes from row to row. In units of the features.
+    """
+    model = settled(model)
+    m = X.shape[1]
+    rng = np.random.default_rng(0)
+    fold = rng.permutation(m) % FOLDS if m >= FOLDS else np.arange(m)
+    unit = model.noise / model.unit
+    total = Info(0.0, 0.0)
+    for number in range(int(fold.max()) + 1):
+        hidden = fold == number
+        rows = dense_with_holes(X[number :: int(fold.max()) + 1])
+        if len(rows) == 0:
+            continue
+        shown = np.where(hidden, np.nan, rows)
+        for start in range(0, len(rows), ROWS):
+            here = slice(start, start + ROWS)
+            x = codes_of(model, whitened(model, shown[here]), limit=outlier_limit(model)).X
+            truth = ((rows[here, hidden] - model.center[hidden]) / model.noise[hidden])
+            C = model.C[hidden].astype(np.float64)
+            errors = (truth - x @ C.T) * unit[hidden]
+            away = (truth - model.one * C[:, -1]) * unit[hidden]
+            total = total.plus(Info(float(np.nansum(errors**2)), float(np.nansum(away**2))))
+    return total
+
+
+def _parts(model: Model, X: Any) -> Iterator[tuple[slice, Whitened]]:
+    """Some rows at a time, in units of the noise."""
+    for start in range(0, X.shape[0], ROWS):
+        here = slice(start, start + ROWS)
+        yield here, whitened(model, X[here])

@@ -1,0 +1,184 @@
+"""A step of the model: rows in batches, a revision after each period.
+
+A batch's codes come from the dictionary at its start. Then the dictionary learns from its rows one
+after the other, by recursive least squares (`kernels/recursion.py`). Where all rows are complete and
+all features have been observed alike that is, for a batch of codes X̃ with weights w,
+
+    S' = keep S + X̃ᵀ w X̃,   C' = C + (Y − X̃ Cᵀ)ᵀ w X̃ S'⁻¹
+
+two products with the rows, as in the paper's mini-batches. How a stream is cut into calls does not
+matter: amid a batch the model keeps the dictionary that makes its codes.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.recursion import gains, learn_features
+from ..kernels.shared import Rows, check_finite_step, gram, in_threads
+from ..state import Info
+from .check import hide, judge_hidden, outlier_limit
+from .codes import Codes, codes_of
+from .revise import revised
+from .rows import Whitened, by_feature, whitened
+from .schedule import batch_rows
+from .state import LEAST_SHARE, Matrix, Model, Vector
+
+# So many outliers in a row are a change of level: they are believed.
+BELIEVED = 5
+
+
+def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[Any], Info]:
+    """Learn from rows: return the next model, the rows' codes, and errors of what was hidden.
+
+    Parameters
+    ----------
+    model : Model
+        Where to start from; unchanged unless `reuse`.
+    X : ndarray or scipy.sparse of shape (n_samples, n_features)
+    reuse : bool, default=False
+        Allow writing into arrays of `model`, which is lost then.
+    """
+    codes = np.empty((X.shape[0], model.n_components), model.C.dtype)
+    given, judged = model.C, model.judged[0]
+    at = 0
+    while at < len(codes):
+        here = slice(at, at + min(model.batch_left, model.period_left))
+        model, X_codes = _learn_rows(model, X[here], reuse or model.C is not given)
+        codes[here] = X_codes[:, :-1]
+        at = here.stop
+        if model.batch_left == 0 or model.period_left == 0:
+            model = _next_batch(model)
+    return model, codes, Info(*(model.judged[0] - judged).tolist())
+
+
+def _next_batch(model: Model) -> Model:
+    """The model at the start of a batch, and of a period if one has ended."""
+    left = batch_rows(model.n_seen, model.settings.batch_size)
+    gappy = model.gappy or model.n_entries < model.n_seen * len(model.C)
+    model = replace(model, gappy=gappy, batch_left=left)
+    if model.period_left == 0:
+        return revised(model)
+    return replace(model, C_codes=None, G=gram(model.C))
+
+
+def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
+    """Learn from rows of one batch; also return their codes."""
+    given = whitened(model, X)
+    shown, hidden = hide(model, X, given)
+    model = judge_hidden(model, shown, hidden)
+    rows, q = shown if model.gappy else given, len(given)
+    limit = outlier_limit(model)
+    keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
+    after = np.append(np.cumprod(keep[:0:-1])[::-1], 1.0)  # what the rows after it leave of a row
+    weights = after * rows.shares * model.kappa
+    codes = codes_of(model, rows, weights, limit=limit)
+    model = replace(model, C_codes=model.C if model.C_codes is None else model.C_codes)
+    for _ in range((model.settings.inner_iter or 1) - 1):
+        tried, _ = _updated(model, rows, codes, keep, after, False)
+        again = replace(model, C_codes=tried.C, G=gram(tried.C))
+        codes = codes_of(again, rows, weights, limit=limit)
+    if codes.dropped.any():
+        model, rows = _without_outliers(model, rows, codes)
+    model, leverage = _updated(model, rows, codes, keep, after, reuse)
+    check_finite_step(codes.X, model.S)
+    faded = float(np.prod(keep))
+    return replace(
+        model,
+        unsure=faded * model.unsure + codes.unsure,
+        weight=faded * model.weight + float(weights.sum()),
+        held=faded * model.held,
+        energy=faded * model.energy + float(np.sum(after * codes.residual / (1.0 + leverage))),
+        freedom=faded * model.freedom + float(np.sum(after * codes.freedom)),
+        n_rows=faded * model.n_rows + float(np.sum(after * rows.shares)),
+        n_seen=model.n_seen + q,
+        n_entries=model.n_entries + round(float(given.shares.sum()) * len(model.C)),
+        batch_left=model.batch_left - q,
+        period_left=model.period_left - q,
+    ), codes.X
+
+
+def _updated(
+    model: Model, rows: Whitened, codes: Codes, keep: Vector, after: Vector, reuse: bool
+) -> tuple[Model, Vector]:
+    """C, S and the counts after some rows, and x̃ᵀΣx̃ of each of these."""
+    leverage = np.maximum(np.sum((codes.X @ model.Sigma) * codes.X, axis=1), 0.0)
+    alike = model.counts.max() - model.counts.min() <= 1e-9 * model.counts.max()
+    if rows.full is not None and alike:
+        return _by_products(model, rows.full, codes, keep, after, leverage), leverage
+    return _by_recursion(model, rows, codes, keep, leverage, reuse), leverage
+
+
+def _by_products(
+    model: Model, Y: NDArray[Any], codes: Codes, keep: Vector, after: Vector, leverage: Vector
+) -> Model:
+    """Complete rows, and features that have all been observed alike."""
+    X, dtype = codes.X, model.C.dtype
+    faded = float(np.prod(keep))
+    gathered = (X.T * after) @ X
+    S = faded * model.S + gathered
+    back = np.linalg.inv(S)
+    share = np.eye(len(S)) - gathered @ back
+    C = model.C @ share.astype(dtype) + Y.T @ ((X * after[:, None]) @ back).astype(dtype)
+    errors = model.errors
+    if model.settings.noise == "feature":
+        weights = after / (1.0 + leverage)
+        before = model.C_codes
+        assert before is not None
+        product = Y.T @ (X * weights[:, None]).astype(dtype)
+        fitted = before @ ((X.T * weights) @ X).astype(dtype)
+        energy = weights @ (Y.astype(np.float64) ** 2)
+        energy += np.sum((fitted - 2.0 * product).astype(np.float64) * before, axis=1)
+        errors = faded * errors
+        errors[0] += np.maximum(energy, 0.0)
+        errors[1] += after.sum()
+    return replace(model, C=C, S=S, counts=faded * model.counts + after.sum(), errors=errors)
+
+
+def _by_recursion(
+    model: Model, rows: Whitened, codes: Codes, keep: Vector, leverage: Vector, reuse: bool
+) -> Model:
+    """Any rows, one after the other."""
+    X, m = codes.X, len(model.C)
+    before = model.C_codes
+    assert before is not None
+    C = model.C if reuse and before is not model.C else model.C.copy()
+    S = model.S.copy()
+    S_inverse = np.linalg.inv(S)
+    Z, h = np.empty_like(X), np.empty(len(X))
+    gains(S, S_inverse, X, rows.shares, keep, Z, h)
+    mean_counts = _mean_counts(model.n_rows, keep, rows.shares)
+    columns = by_feature(rows.as_rows(), m)
+    counts, errors = model.counts.copy(), model.errors.copy()
+    in_threads(
+        lambda first, last: learn_features(
+            C, before, *columns, first, last, X, Z, h, leverage, keep, mean_counts, counts, errors,
+            LEAST_SHARE,
+        ),
+        m,
+        4 * len(columns.values) * X.shape[1],
+    )  # fmt: skip
+    return replace(model, C=C, S=S, counts=counts, errors=errors)
+
+
+def _mean_counts(n_rows: float, keep: Vector, shares: Vector) -> Vector:
+    """The average feature's count as each row finds it, faded by that row."""
+    means = np.empty(len(keep))
+    for t, (kept, share) in enumerate(zip(keep.tolist(), shares.tolist(), strict=True)):
+        n_rows *= kept
+        means[t] = max(n_rows, 1e-9)
+        n_rows += share
+    return means
+
+
+def _without_outliers(model: Model, rows: Whitened, codes: Codes) -> tuple[Model, Whitened]:
+    """The rows without entries that are outliers, which are counted."""
+    starts, features, values = rows.as_rows()
+    dropped = codes.dropped
+    kept = np.concatenate([[0], np.cumsum(~dropped)])
+    outliers = model.outliers + np.bincount(features[dropped], minlength=len(model.C))
+    rest = Rows(kept[starts], features[~dropped], values[~dropped])
+    shares = np.diff(rest.starts) / len(model.C)
+    return replace(model, outliers=outliers), Whitened(None, rest, shares)

@@ -1,0 +1,56 @@
+"""What the user gives; what is None is found from the stream."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+Noise = Literal["shared", "feature"]
+# Components that a table gets where nobody says how many: no more, as the cost grows with r².
+MOST_COMPONENTS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """A number that is given is obeyed; None is found from the stream.
+
+    Attributes
+    ----------
+    n_components : int or None
+        At most so many; components that the data do not need are switched off.
+    memory : float
+        From above 0 to 1: what of the past is left after each row.
+    lam : float or None
+        How many rows the first dictionary weighs.
+    ridge : float or None
+        Pull of a code towards zero, in the (scaled) data's units; None is the model's own.
+    shrink : float or None
+        Pull of the dictionary towards zero, in rows; None is one for each component.
+    inner_iter : int or None
+        Alternations between codes and dictionary; None is 1.
+    batch_size : int or None
+        Rows whose codes come from the same dictionary; None begins with 16 and ends with 64.
+    center, scale : bool
+        Whether a mean is learned, and whether features are measured in deviations of their own.
+    noise : {"shared", "feature"}
+        Whether the features share one noise, beside their scales.
+    outliers : bool
+        Whether entries far from what the rest of their row says count as missing, where the stream
+        shows heavy tails.
+    """
+
+    n_components: int | None = None
+    memory: float = 1.0
+    lam: float | None = None
+    ridge: float | None = None
+    shrink: float | None = None
+    inner_iter: int | None = None
+    batch_size: int | None = None
+    center: bool = True
+    scale: bool = True
+    noise: Noise = "feature"
+    outliers: bool = True
+
+    def components_for(self, n_features: int) -> int:
+        """How many components a model of so many features has at most."""
+        if self.n_components is not None:
+            return min(self.n_components, n_features)
+        return max(1, min(n_features - 1, max(n_features // 2, 10), MOST_COMPONENTS))

@@ -1,0 +1,149 @@
+"""All that is known after the rows so far (`Model`), and what follows from it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .settings import Settings
+
+Vector = NDArray[np.float64]
+Matrix = NDArray[np.float64]
+
+# A feature's share of the average count that its part of S is not below.
+LEAST_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """All that the next step needs. Treat its arrays as read-only.
+
+    Of m features and r components; a last, (r+1)-th entry of codes and column of C belong to the
+    mean. Features are in units of their noise, after `center` was subtracted.
+
+    Attributes
+    ----------
+    settings : Settings
+    seed : int
+        Of what is drawn at random.
+    C : ndarray of shape (m, r + 1)
+        The dictionary and, last, the mean.
+    C_codes : ndarray of shape (m, r + 1) or None
+        The dictionary at the start of the batch, which makes the codes of its rows; None there.
+    G : ndarray of shape (r + 1, r + 1)
+        Gram matrix of the dictionary that makes the codes.
+    S : ndarray of shape (r + 1, r + 1)
+        Precision of a row of C.
+    Sigma : ndarray of shape (r + 1, r + 1)
+        Its covariance, S⁻¹ as of the last revision.
+    unsure : ndarray of shape (r, r)
+        Covariances of the codes since the last revision, faded as S.
+    v : ndarray of shape (r + 1,)
+        Prior variances of the columns of C.
+    center, unit, noise : ndarray of shape (m,)
+        What is subtracted, the deviation of a feature at the start, and that of its noise.
+    counts : ndarray of shape (m,)
+        How many rows each feature has learned from, faded as S.
+    errors : ndarray of shape (2, m)
+        Squared residuals of each feature and their number, faded as S.
+    n_rows : float
+        How many rows S holds, faded, each by the share of features it observes.
+    weight : float
+        The weights of `unsure`.
+    held : float
+        What S still holds of the prior.
+    energy, freedom : float
+        Residual energy and its degrees of freedom, faded as S.
+    fade, head_start : float
+        A row is weighted by how late it came: keep = memory · (1 − fade / (rows + head_start)).
+    n_seen, n_entries : int
+        Rows and observed entries so far.
+    batch_left, period_left : int
+        Rows until the codes get a new dictionary, and until the next revision.
+    gappy : bool
+        Whether an entry was missing before this batch; then checked rows hide what they hide from
+        the dictionary, too.
+    first_pass : bool
+        Whether no row has been learned from before.
+    masks : ndarray of shape (n_masks, m)
+        What rows that are checked may show.
+    histogram : ndarray of shape (n_bins,)
+        Errors of hidden entries in units of their predicted deviation, faded.
+    checked : int
+        Rows that were checked so far.
+    judged : ndarray of shape (2, 2)
+        Squared errors of hidden entries and squares of those entries, in units: of all rows so
+        far, and of the last ones.
+    trial : ndarray of shape (2,)
+        Losses of hidden entries without and with outliers dropped, where tails are heavy.
+    outliers : ndarray of shape (m,)
+        Entries of each feature that were taken for outliers.
+    runs : ndarray of shape (m,)
+        How many of the last entries of each feature in a row were.
+    """
+
+    settings: Settings
+    seed: int
+    C: NDArray[Any]
+    C_codes: NDArray[Any] | None
+    G: Matrix
+    S: Matrix
+    Sigma: Matrix
+    unsure: Matrix
+    v: Vector
+    center: Vector
+    unit: Vector
+    noise: Vector
+    counts: Vector
+    errors: Matrix
+    n_rows: float
+    weight: float
+    held: float
+    energy: float
+    freedom: float
+    fade: float
+    head_start: float
+    n_seen: int
+    n_entries: int
+    batch_left: int
+    period_left: int
+    gappy: bool
+    first_pass: bool
+    masks: NDArray[np.bool_]
+    histogram: Vector
+    checked: int
+    judged: Matrix
+    trial: Vector
+    outliers: NDArray[np.int64]
+    runs: NDArray[np.int64]
+
+    @property
+    def n_components(self) -> int:
+        """Components, in use or not."""
+        return self.C.shape[1] - 1
+
+    @property
+    def one(self) -> float:
+        """The code of the mean: 1, or 0 where there is none."""
+        return 1.0 if self.settings.center else 0.0
+
+    @property
+    def kappa(self) -> float:
+        """Pull of a code towards zero, in units of the noise: 1 is the model's own."""
+        ridge = self.settings.ridge
+        if ridge is None:
+            return 1.0
+        scale = self.unit if self.settings.scale else 1.0
+        return ridge / float(np.mean((self.noise / scale) ** 2))
+
+    @property
+    def inverse_shares(self) -> Vector:
+        """1/f of each feature: how many times less it has been observed than the average one."""
+        shares = self.counts / max(float(self.counts.mean()), 1e-300)
+        return 1.0 / np.clip(shares, LEAST_SHARE, 1.0)
+
+    def keep(self, n: int) -> Vector:
+        """What each of the next n rows leaves of the past."""
+        after = self.n_seen + self.head_start + np.arange(1, n + 1)
+        return self.settings.memory * (1.0 - self.fade / after)
