@@ -41,9 +41,9 @@ N_BINS = BINS_PER_OCTAVE * OCTAVES
 RECENT_ROWS = 50
 # Entries beyond so many deviations, and which share of them makes tails heavy (normal: 0.006 %).
 FAR, HEAVY_SHARE, FIRST_CHECKS = 4.0, 0.002, 50
-# Deviations from what the rest of its row says that make an entry an outlier, and by what dropping
-# outliers must lower the error.
-OUTLIER, BETTER = 6.0, 0.99
+# Deviations from what the rest of its row says that make an entry an outlier; what dropping outliers
+# must be worth on average, from −1 to 1, and how many standard errors that must be above zero.
+OUTLIER, WORTH, SURE = 6.0, 0.03, 2.0
 
 
 class Hidden(NamedTuple):
@@ -131,8 +131,9 @@ def judge_hidden(model: Model, rows: Whitened, hidden: list[Hidden]) -> Model:
         checked += 1
         if looks_for_outliers(model):
             tried = [_predicted(model, shown, which, limit)[0] for limit in (np.inf, OUTLIER)]
-            losses = [np.sum(((truth - filled) * size) ** 2) for filled in tried]
-            trial = fade * trial + weight * np.array(losses)
+            plain, dropping = (np.sum(((truth - filled) * size) ** 2) for filled in tried)
+            vote = (plain - dropping) / max(plain + dropping, 1e-300)
+            trial = fade * trial + np.array([1.0, vote, vote**2])
     return replace(model, histogram=histogram, judged=judged, trial=trial, checked=checked)
 
 
@@ -192,8 +193,9 @@ def outlier_limit(model: Model) -> float:
     Heavy tails alone are no reason: a peak that many features share is far from what is usual, too.
     Entries are dropped only where that fills what was hidden better.
     """
-    plain, dropping = model.trial
-    return OUTLIER if 0.0 < dropping < BETTER * plain else float(np.inf)
+    count, votes, squares = model.trial
+    enough = max(WORTH * count, SURE * float(np.sqrt(squares)))
+    return OUTLIER if votes > enough else float(np.inf)
 
 
 def calibrated(model: Model, X: Any) -> Model:

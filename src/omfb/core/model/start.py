@@ -70,7 +70,7 @@ def start(head: Any, settings: Settings, seed: int) -> Model:
         energy=0.0, freedom=0.0, fade=fade, head_start=head_start, n_seen=0, n_entries=0,
         batch_left=batch_rows(0, settings.batch_size), period_left=period_rows(0, r),
         gappy=bool(not seen.all()),
-        first_pass=True, masks=lent_masks(seen, rng), histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(2),
+        first_pass=True, masks=lent_masks(seen, rng), histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
     )  # fmt: skip
 

@@ -75,8 +75,8 @@ class Model:
     judged : ndarray of shape (2, 2)
         Squared errors of hidden entries and squares of those entries, in units: of all rows so
         far, and of the last ones.
-    trial : ndarray of shape (2,)
-        Losses of hidden entries without and with outliers dropped, where tails are heavy.
+    trial : ndarray of shape (3,)
+        Votes of hidden entries on dropping outliers, where tails are heavy: number, sum, squares.
     outliers : ndarray of shape (m,)
         Entries of each feature that were taken for outliers.
     runs : ndarray of shape (m,)
