@@ -8,7 +8,7 @@ Feature i has seen N_i rows where the average one has seen N̄, so f_i = N_i / N
 
     c_i ← c_i + (y_i − c_iᵀx̃) z / (f_i + h),   N_i ← keep N_i + 1      where i is observed.
 
-`gains` is small space, row after row. `learn_features` goes feature by feature over all rows, so any
+`gains` is small space, row after row. `learn_features` goes feature by feature over all rows: any
 range of features is one thread's work, and a row of C stays in the first cache.
 """
 
@@ -45,7 +45,7 @@ def learn_features(
     """Learn features first to last from the rows that observe them, in the order of the rows.
 
     rows[starts[i]:starts[i+1]] observe feature i. `errors` (2, m) gathers, faded by `keep`, squared
-    residuals from the dictionary that made the codes, each divided by its variance 1 + leverage / f,
+    residuals from the dictionary that made the codes, divided by their variance 1 + leverage / f,
     and how many they are.
     """
     q, R = X.shape

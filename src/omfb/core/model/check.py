@@ -1,14 +1,14 @@
 """Hidden entries: what rows would have been filled with, had they missed what other rows miss.
 
-One row in eight hides part of what it observes: what a row of the head misses, or a quarter drawn at
-random. It is filled from the rest, and neither its code nor the dictionary ever sees what was hidden,
-in no pass: which rows these are, and what they hide, follows from their own values. So these errors
-are honest. They tell how wide intervals must be (the histogram of |error| over predicted deviation is
-a *conformal* one), how large the error is, whether tails are heavy and whether it helps to drop
-outliers.
+One row in eight hides part of what it observes: what a row of the head misses, or a quarter drawn
+at random. It is filled from the rest, and neither its code nor the dictionary ever sees what was
+hidden, in no pass: which rows these are, and what they hide, follows from their own values. So
+these errors are honest. They tell how wide intervals must be (the histogram of |error| over
+predicted deviation is a *conformal* one), how large the error is, whether tails are heavy and
+whether it helps to drop outliers.
 
-A stream without missing entries hides nothing from the dictionary, which would cost it the products of
-complete rows; there only a first pass is honest, and only a first pass is looked at.
+A stream without missing entries hides nothing from the dictionary, which would cost it the products
+of complete rows; there only a first pass is honest, and only a first pass is looked at.
 """
 
 from dataclasses import replace
@@ -41,7 +41,7 @@ N_BINS = BINS_PER_OCTAVE * OCTAVES
 RECENT_ROWS = 50
 # Entries beyond so many deviations, and which share of them makes tails heavy (normal: 0.006 %).
 FAR, HEAVY_SHARE, FIRST_CHECKS = 4.0, 0.002, 50
-# Deviations from what the rest of its row says that make an entry an outlier; what dropping outliers
+# Deviations from what the rest of its row says that make an entry an outlier; what dropping them
 # must be worth on average, from −1 to 1, and how many standard errors that must be above zero.
 OUTLIER, WORTH, SURE = 6.0, 0.03, 2.0
 
@@ -77,10 +77,7 @@ def _draws(X: Any) -> list[int]:
     """A number for each row that follows from its values."""
     draws = []
     for t in range(X.shape[0]):
-        if scipy.sparse.issparse(X):
-            values = X.data[X.indptr[t] : X.indptr[t + 1]]
-        else:
-            values = X[t]
+        values = X.data[X.indptr[t] : X.indptr[t + 1]] if scipy.sparse.issparse(X) else X[t]
         few = np.nan_to_num(values[:: max(1, len(values) // KNOWN_BY)].astype(np.float64))
         draws.append(int(_mixed((few + 0.0).view(np.uint64))))
     return draws
@@ -116,7 +113,8 @@ def judge_hidden(model: Model, rows: Whitened, hidden: list[Hidden]) -> Model:
         return model
     entries = rows.as_rows()
     unit = model.noise / model.unit
-    mean = model.one * model.C[:, -1].astype(np.float64)
+    C = model.C if model.C_codes is None else model.C_codes
+    mean = model.one * C[:, -1].astype(np.float64)
     histogram, judged, trial = model.histogram, model.judged.copy(), model.trial
     checked = model.checked
     for row, which, truth in hidden:
@@ -129,7 +127,7 @@ def judge_hidden(model: Model, rows: Whitened, hidden: list[Hidden]) -> Model:
         judged[0] += weight * now
         judged[1] = (1.0 - 1.0 / RECENT_ROWS) * judged[1] + weight * now
         checked += 1
-        if looks_for_outliers(model):
+        if model.looks:
             tried = [_predicted(model, shown, which, limit)[0] for limit in (np.inf, OUTLIER)]
             plain, dropping = (np.sum(((truth - filled) * size) ** 2) for filled in tried)
             vote = (plain - dropping) / max(plain + dropping, 1e-300)
@@ -146,7 +144,7 @@ def _predicted(
     C = model.C if model.C_codes is None else model.C_codes
     variance = np.empty(len(which))
     spread(
-        C, codes.covariances[0], model.Sigma, codes.X[0], model.inverse_shares, model.kappa, which,
+        C, codes.covariances[0], model.Sigma, codes.X[0], model.rarity, model.kappa, which,
         variance,
     )  # fmt: skip
     return C[which].astype(np.float64) @ codes.X[0], variance
@@ -175,27 +173,31 @@ def quantile(model: Model, level: float) -> float:
     if total == 0.0:
         return normal
     below = np.concatenate([[0.0], np.cumsum(model.histogram)]) / total
-    found = 2.0 ** (float(np.interp(level, below, np.arange(N_BINS + 1))) / BINS_PER_OCTAVE - LOWEST)
+    found = 2.0 ** (
+        float(np.interp(level, below, np.arange(N_BINS + 1))) / BINS_PER_OCTAVE - LOWEST
+    )
     trust = min(1.0, total / 20.0)
     return trust * found + (1.0 - trust) * normal
 
 
-def looks_for_outliers(model: Model) -> bool:
-    """Whether more entries were far off than a normal law allows."""
-    far = float(model.histogram[int(BINS_PER_OCTAVE * (np.log2(FAR) + LOWEST)) :].sum())
-    enough = model.settings.outliers and model.checked >= FIRST_CHECKS
-    return enough and far > HEAVY_SHARE * float(model.histogram.sum())
-
-
 def outlier_limit(model: Model) -> float:
-    """Beyond how many deviations an entry counts as missing; infinity where none does.
+    """Beyond how many deviations an entry counts as missing; infinity where none does."""
+    return OUTLIER if model.drops else float(np.inf)
 
-    Heavy tails alone are no reason: a peak that many features share is far from what is usual, too.
-    Entries are dropped only where that fills what was hidden better.
+
+def looking(model: Model) -> Model:
+    """The model, with what it does about outliers in the batch to come.
+
+    They are looked for where more entries were far off than a normal law allows. Heavy tails alone
+    are no reason to drop any: a peak that many features share is far from what is usual, too. So
+    entries are dropped only where that fills what was hidden better.
     """
+    far = float(model.histogram[int(BINS_PER_OCTAVE * (np.log2(FAR) + LOWEST)) :].sum())
+    heavy = far > HEAVY_SHARE * float(model.histogram.sum())
     count, votes, squares = model.trial
-    enough = max(WORTH * count, SURE * float(np.sqrt(squares)))
-    return OUTLIER if votes > enough else float(np.inf)
+    worth = votes > max(WORTH * count, SURE * float(np.sqrt(squares)))
+    looks = model.settings.outliers and model.checked >= FIRST_CHECKS and heavy
+    return replace(model, looks=bool(looks), drops=bool(worth))
 
 
 def calibrated(model: Model, X: Any) -> Model:

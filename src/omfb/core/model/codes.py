@@ -42,13 +42,11 @@ def codes_of(
     return _each(model, rows.as_rows(), weights, limit, keep_covariances)
 
 
-def _complete(
-    model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool
-) -> Codes:
+def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool) -> Codes:
     """Rows that share one system, by two products."""
     C = model.C if model.C_codes is None else model.C_codes
     r, one, (q, m) = model.n_components, model.one, Y.shape
-    count = float(model.inverse_shares.sum())
+    count = float(model.rarity.sum())
     P = (Y @ C).astype(np.float64, copy=False)
     H = model.G[:r, :r] + count * model.Sigma[:r, :r]
     H[np.diag_indices(r)] += model.kappa
@@ -65,9 +63,7 @@ def _complete(
     )  # fmt: skip
 
 
-def _each(
-    model: Model, rows: Rows, weights: Vector, limit: float, keep_covariances: bool
-) -> Codes:
+def _each(model: Model, rows: Rows, weights: Vector, limit: float, keep_covariances: bool) -> Codes:
     """Rows with a system each."""
     C = model.C if model.C_codes is None else model.C_codes
     q, r = len(rows), model.n_components
@@ -76,13 +72,13 @@ def _each(
     residual, freedom = np.zeros(q), np.zeros(q)
     covariances = np.empty((q if keep_covariances else 0, r, r))
     dropped = np.zeros(len(rows.values), bool)
-    inverse_shares, kappa = model.inverse_shares, model.kappa
+    rarity, kappa = model.rarity, model.kappa
     totals: list[tuple[int, Matrix]] = []
 
     def part(first: int, last: int) -> None:
         total = np.zeros((r, r))
         code_rows(
-            C, model.G, model.Sigma, inverse_shares, kappa, limit, *rows, first, last,
+            C, model.G, model.Sigma, rarity, kappa, limit, *rows, first, last,
             X, covariances, total, weights, residual, freedom, dropped,
         )  # fmt: skip
         totals.append((first, total))

@@ -5,17 +5,16 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes
 from ..kernels.posterior import spread
 from ..kernels.shared import gram
 from ..state import Info
-from .check import VISIBLE, outlier_limit
+from .check import outlier_limit
 from .codes import Codes, codes_of
 from .rows import Whitened, whitened
-from .state import Matrix, Model, Vector
+from .state import Matrix, Model, Vector, rarity_of
 
 # Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
 ROWS = 256
@@ -34,7 +33,7 @@ def settled(model: Model) -> Model:
     """The model as its rows so far have made it: codes by the dictionary as it is now."""
     if model.C_codes is None:
         return model
-    return replace(model, C_codes=None, G=gram(model.C))
+    return replace(model, C_codes=None, G=gram(model.C), rarity=rarity_of(model.counts))
 
 
 def encode(model: Model, X: Any) -> Matrix:
@@ -72,12 +71,12 @@ def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
 def _fill_deviations(
     model: Model, codes: Codes, missing: NDArray[np.bool_], out: NDArray[np.float64]
 ) -> None:
-    inverse_shares, kappa = model.inverse_shares, model.kappa
+    rarity, kappa = model.rarity, model.kappa
     for t in np.flatnonzero(missing.any(axis=1)).tolist():
         which = np.flatnonzero(missing[t]).astype(np.int32)
         variance = np.empty(len(which))
         covariance = codes.covariances[min(t, len(codes.covariances) - 1)]
-        spread(model.C, covariance, model.Sigma, codes.X[t], inverse_shares, kappa, which, variance)
+        spread(model.C, covariance, model.Sigma, codes.X[t], rarity, kappa, which, variance)
         out[t, which] = np.sqrt(variance) * model.noise[which]
 
 
@@ -90,7 +89,7 @@ def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDA
     r, m = model.n_components, len(model.C)
     rows = dense_with_holes(X).astype(model.C.dtype)
     roots = np.linalg.cholesky(model.Sigma)
-    deviations = np.sqrt(model.inverse_shares)[:, None]
+    deviations = np.sqrt(model.rarity)[:, None]
     for _ in range(n):
         C = model.C + deviations * (rng.standard_normal((m, r + 1)) @ roots.T)
         drawn = rows.copy()
@@ -115,8 +114,8 @@ def _normal(covariances: Matrix, kappa: float, n: int, rng: np.random.Generator)
 def log_likelihood(model: Model, X: Any) -> Vector:
     """Log-likelihood of what is observed of each row, given the dictionary.
 
-    y ~ N(μ, C Cᵀ + I) in units of the noise: by Woodbury, with A = C_ΩᵀC_Ω + I, the quadratic form is
-    ‖y − C x‖² + ‖x‖² at x = A⁻¹C_Ωᵀy, and the determinant is that of A.
+    y ~ N(μ, C Cᵀ + I) in units of the noise: by Woodbury, with A = C_ΩᵀC_Ω + I, the quadratic form
+    is ‖y − C x‖² + ‖x‖² at x = A⁻¹C_Ωᵀy, and the determinant is that of A.
     """
     model = settled(model)
     r = model.n_components
@@ -161,7 +160,7 @@ def judge(model: Model, X: Any) -> Info:
         for start in range(0, len(rows), ROWS):
             here = slice(start, start + ROWS)
             x = codes_of(model, whitened(model, shown[here]), limit=outlier_limit(model)).X
-            truth = ((rows[here, hidden] - model.center[hidden]) / model.noise[hidden])
+            truth = (rows[here, hidden] - model.center[hidden]) / model.noise[hidden]
             C = model.C[hidden].astype(np.float64)
             errors = (truth - x @ C.T) * unit[hidden]
             away = (truth - model.one * C[:, -1]) * unit[hidden]

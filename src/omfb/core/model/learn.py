@@ -1,8 +1,8 @@
 """A step of the model: rows in batches, a revision after each period.
 
 A batch's codes come from the dictionary at its start. Then the dictionary learns from its rows one
-after the other, by recursive least squares (`kernels/recursion.py`). Where all rows are complete and
-all features have been observed alike that is, for a batch of codes X̃ with weights w,
+after the other, by recursive least squares (`kernels/recursion.py`). Where all rows are complete
+and all features have been observed alike that is, for codes X̃ with weights w,
 
     S' = keep S + X̃ᵀ w X̃,   C' = C + (Y − X̃ Cᵀ)ᵀ w X̃ S'⁻¹
 
@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from ..kernels.recursion import gains, learn_features
 from ..kernels.shared import Rows, check_finite_step, gram, in_threads
 from ..state import Info
-from .check import hide, judge_hidden, outlier_limit
+from .check import hide, judge_hidden, looking, outlier_limit
 from .codes import Codes, codes_of
 from .revise import revised
 from .rows import Whitened, by_feature, whitened
 from .schedule import batch_rows
-from .state import LEAST_SHARE, Matrix, Model, Vector
+from .state import LEAST_SHARE, Matrix, Model, Vector, rarity_of
 
 # So many outliers in a row are a change of level: they are believed.
 BELIEVED = 5
@@ -58,7 +58,7 @@ def _next_batch(model: Model) -> Model:
     """The model at the start of a batch, and of a period if one has ended."""
     left = batch_rows(model.n_seen, model.settings.batch_size)
     gappy = model.gappy or model.n_entries < model.n_seen * len(model.C)
-    model = replace(model, gappy=gappy, batch_left=left)
+    model = replace(looking(model), gappy=gappy, batch_left=left, rarity=rarity_of(model.counts))
     if model.period_left == 0:
         return revised(model)
     return replace(model, C_codes=None, G=gram(model.C))

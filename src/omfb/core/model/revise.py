@@ -5,8 +5,7 @@
    5 % of what is usual.
 2. Basis: codes turned to mean 0 and covariance I, what shifts them goes into the mean; columns of C
    uncorrelated, the largest first.
-3. Variances: v_j = ‖c_j‖²/m + Σ_jj, not below ω / n, 1/ω = 2√a + a/(1 + √a)², a = m / n. Below that,
-   noise cannot bring back a component that is off, but signal can.
+3. Variances: v_j = ‖c_j‖²/m + Σ_jj, not below what switches a component off (`least_variance`).
 4. S' = S_data + Σ_t Cov(x_t) + diag(1/v),  C' = C S T⁻ᵀ S'⁻¹, as C S is the sum of y x̃ᵀ.
 """
 
@@ -17,7 +16,7 @@ import numpy as np
 from ..kernels.shared import gram
 from .check import rescaled
 from .schedule import fading, period_rows
-from .state import Matrix, Model, Vector
+from .state import Matrix, Model, Vector, least_variance
 
 # How many observations the shared noise counts as in that of a feature.
 SHARED_WEIGHT = 20.0
@@ -102,14 +101,12 @@ def _basis(model: Model, S_data: Matrix, G: Matrix) -> Matrix:
 
 def _variances(model: Model, energies: Vector, S_data: Matrix) -> Vector:
     """Prior variances of the columns of C, by which components that are not needed go out."""
-    r, n = model.n_components, max(model.n_rows, 1.0)
+    r = model.n_components
     if model.settings.shrink is not None:
         return model.v
     Sigma = np.linalg.inv(S_data + np.diag(1.0 / model.v))
     v = energies + np.diagonal(Sigma)
-    a = len(model.C) / n
-    least = 1.0 / (2.0 * np.sqrt(a) + a / (1.0 + np.sqrt(a)) ** 2) / n
-    v[:r] = np.maximum(v[:r], least)
+    v[:r] = np.maximum(v[:r], least_variance(len(model.C), model.n_rows))
     return np.maximum(v, 1e-12)
 
 

@@ -45,6 +45,9 @@ class Model:
         What is subtracted, the deviation of a feature at the start, and that of its noise.
     counts : ndarray of shape (m,)
         How many rows each feature has learned from, faded as S.
+    rarity : ndarray of shape (m,)
+        How many times less than the average one each feature had been observed when the batch
+        began: 1 / f.
     errors : ndarray of shape (2, m)
         Squared residuals of each feature and their number, faded as S.
     n_rows : float
@@ -77,6 +80,8 @@ class Model:
         far, and of the last ones.
     trial : ndarray of shape (3,)
         Votes of hidden entries on dropping outliers, where tails are heavy: number, sum, squares.
+    looks, drops : bool
+        Whether outliers are looked for in this batch, and whether they are dropped.
     outliers : ndarray of shape (m,)
         Entries of each feature that were taken for outliers.
     runs : ndarray of shape (m,)
@@ -96,6 +101,7 @@ class Model:
     unit: Vector
     noise: Vector
     counts: Vector
+    rarity: Vector
     errors: Matrix
     n_rows: float
     weight: float
@@ -115,6 +121,8 @@ class Model:
     checked: int
     judged: Matrix
     trial: Vector
+    looks: bool
+    drops: bool
     outliers: NDArray[np.int64]
     runs: NDArray[np.int64]
 
@@ -138,12 +146,33 @@ class Model:
         return ridge / float(np.mean((self.noise / scale) ** 2))
 
     @property
-    def inverse_shares(self) -> Vector:
-        """1/f of each feature: how many times less it has been observed than the average one."""
-        shares = self.counts / max(float(self.counts.mean()), 1e-300)
-        return 1.0 / np.clip(shares, LEAST_SHARE, 1.0)
+    def used(self) -> NDArray[np.bool_]:
+        """Which components stand out of what noise alone would make of them.
+
+        The largest variance of n rows of noise in m dimensions is (1 + √(m / n))².
+        """
+        m = len(self.C)
+        a = m / max(self.n_rows, 1.0)
+        return self.v[:-1] > 1.5 * (2.0 * np.sqrt(a) + a) / m
 
     def keep(self, n: int) -> Vector:
         """What each of the next n rows leaves of the past."""
         after = self.n_seen + self.head_start + np.arange(1, n + 1)
         return self.settings.memory * (1.0 - self.fade / after)
+
+
+def rarity_of(counts: Vector) -> Vector:
+    """1 / f of each feature, from how often each has been observed."""
+    shares = counts / max(float(counts.mean()), 1e-300)
+    return 1.0 / np.clip(shares, LEAST_SHARE, 1.0)
+
+
+def least_variance(n_features: int, n_rows: float) -> float:
+    """What is left of the variance of a component that is switched off.
+
+    ω / n with 1/ω = 2√a + a/(1 + √a)², a = m / n: below that, noise cannot bring it back, but
+    signal can.
+    """
+    n = max(n_rows, 1.0)
+    a = n_features / n
+    return float(1.0 / (2.0 * np.sqrt(a) + a / (1.0 + np.sqrt(a)) ** 2) / n)
