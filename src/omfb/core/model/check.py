@@ -122,7 +122,7 @@ def judge_hidden(model: Model, rows: Whitened, hidden: list[Hidden]) -> Model:
         predicted, variance = _predicted(model, shown, which, outlier_limit(model))
         errors, size, weight = truth - predicted, unit[which], 1.0 / len(which)
         fade = 1.0 - 2.0 / (checked + 50.0)
-        histogram = fade * histogram + weight * _binned(np.abs(errors) / np.sqrt(variance))
+        histogram = fade * histogram + weight * binned(np.abs(errors) / np.sqrt(variance))
         now = np.array([np.sum((errors * size) ** 2), np.sum(((truth - mean[which]) * size) ** 2)])
         judged[0] += weight * now
         judged[1] = (1.0 - 1.0 / RECENT_ROWS) * judged[1] + weight * now
@@ -150,7 +150,7 @@ def _predicted(
     return C[which].astype(np.float64) @ codes.X[0], variance
 
 
-def _binned(sizes: Vector) -> Vector:
+def binned(sizes: Vector) -> Vector:
     """A histogram of errors in units of their deviation."""
     with np.errstate(divide="ignore"):
         at = BINS_PER_OCTAVE * (np.log2(sizes) + LOWEST)

@@ -16,6 +16,35 @@ LEAST_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
+class Memory:
+    """How rows in time depend on those before them, and the last of them.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (r,)
+        Of each component, what its code keeps from one row to the next; 0 where that is not used.
+    residuals : ndarray of shape (m,)
+        The same of each feature's residual.
+    code, covariance : ndarray of shape (r,), (r, r)
+        Code of the last row.
+    residual : ndarray of shape (m,)
+        The last residual that is known of each feature, in units of its noise; 0 if none is.
+    age : ndarray of shape (m,)
+        Rows since then.
+    histogram : ndarray of shape (n_bins,)
+        Errors of entries hidden in time, in units of their predicted deviation.
+    """
+
+    codes: Vector
+    residuals: Vector
+    code: Vector
+    covariance: Matrix
+    residual: Vector
+    age: NDArray[np.int64]
+    histogram: Vector
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """All that the next step needs. Treat its arrays as read-only.
 
@@ -86,6 +115,8 @@ class Model:
         Entries of each feature that were taken for outliers.
     runs : ndarray of shape (m,)
         How many of the last entries of each feature in a row were.
+    memory : Memory or None
+        How rows in time depend on each other, if they are in time.
     """
 
     settings: Settings
@@ -125,6 +156,7 @@ class Model:
     drops: bool
     outliers: NDArray[np.int64]
     runs: NDArray[np.int64]
+    memory: Memory | None = None
 
     @property
     def n_components(self) -> int:
