@@ -1,7 +1,7 @@
 """Rows in time: codes and residuals that remember.
 
-Codes follow x_t = φ ∘ x_{t−1} + noise, each of variance 1. With A_t and b_t a row's own system (without
-its prior), p = κ / (1 − φ²) and τ = κ φ / (1 − φ²), the codes of a sequence solve
+Codes follow x_t = φ ∘ x_{t−1} + noise, each of variance 1. With A_t and b_t a row's own system
+(without its prior), p = κ / (1 − φ²) and τ = κ φ / (1 − φ²), the codes of a sequence solve
 
     (A_t + D_t) x_t − τ ∘ (x_{t−1} + x_{t+1}) = b_t,   D_t = p (first or last), p (1 + φ²) (between)
 
@@ -12,8 +12,8 @@ by elimination forwards and substitution backwards, with what is not known of ea
 
 What row t needs of the past is (Λ_{t−1}⁻¹, Λ_{t−1}⁻¹ η_{t−1}), the `carry` (r, r + 1).
 
-A feature's residual follows e_t = φ_i e_{t−1} + noise, too. In a gap, a steps after the last residual
-that is known and b steps before the next, with u = φ^a and w = φ^b,
+A feature's residual follows e_t = φ_i e_{t−1} + noise, too. In a gap, a steps after the last
+residual that is known and b steps before the next, with u = φ^a and w = φ^b,
 
     mean (u (1 − w²) e_last + w (1 − u²) e_next) / (1 − u²w²),
     variance (1 − u²)(1 − w²) / (1 − u²w²).

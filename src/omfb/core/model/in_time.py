@@ -1,8 +1,8 @@
 """Rows in time: what neighbouring rows tell of each other, used where that fills better.
 
-Codes and each feature's own residual follow autoregressions of order one, whose coefficients are found
-from rows in their order. Whether either memory is used is decided by hiding: what the rows miss, moved
-along in time, is hidden from them, and filled with and without.
+Codes and each feature's own residual follow autoregressions of order one, whose coefficients are
+found from rows in their order. Whether either memory is used is decided by hiding: what the rows
+miss, moved along in time, is hidden from them, and filled with and without.
 """
 
 from dataclasses import replace
@@ -172,7 +172,7 @@ def _moved(missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _codes_in_time(
     model: Model, rows: NDArray[Any], missing: NDArray[np.bool_] | None
 ) -> tuple[Matrix, Matrix]:
-    """Codes (n, r + 1) of rows and the variances of their missing entries, in units of the noise."""
+    """Codes (n, r + 1) of rows, and the variances of their missing entries beside the noise's."""
     memory = model.memory
     assert memory is not None
     n, r, m = len(rows), model.n_components, len(model.C)
