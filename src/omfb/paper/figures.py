@@ -13,6 +13,7 @@ from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
 from ..plots.mosaic import enlarged, png, stretched, tiled, turned_bright
+from .experiments import faces_missing, faces_online
 
 # The colour of text and axes; in a page it becomes the page's own, light or dark.
 INK = "#1b1f24"
@@ -20,13 +21,13 @@ INK = "#1b1f24"
 MISSING = (0.36, 0.45, 0.78)
 # Readable on white and on black, also by those who cannot tell red from green.
 STYLES = {
-    "omfb, memory=1": ("#e8590c", "-"),
-    "OMF-B, the paper's": ("#3b82f6", "-"),
-    "NMF": ("#12a150", "-"),
-    "SGMF, best start": ("#a855f7", "-"),
-    "SGMF, the paper's start": ("#a855f7", (0, (4, 2))),
-    "IncrementalPCA": ("#0d9aa5", (0, (6, 1.5))),
-    "MiniBatchDictionaryLearning": ("#b08a2e", (0, (1.5, 1))),
+    faces_online.MEMORY: ("#e8590c", "-"),
+    faces_online.PAPER: ("#3b82f6", "-"),
+    faces_missing.MULTIPLICATIVE: ("#12a150", "-"),
+    faces_online.SGMF_DATA: ("#a855f7", "-"),
+    faces_online.SGMF_RANDOM: ("#a855f7", (0, (4, 2))),
+    faces_online.PCA: ("#0d9aa5", (0, (6, 1.5))),
+    faces_online.DICTIONARY: ("#b08a2e", (0, (1.5, 1))),
 }
 LEVEL = ("#8a929c", (0, (5, 3)))
 # Images are enlarged to at least this many pixels across, so that no viewer has to blur them.
@@ -52,30 +53,34 @@ class Curve(NamedTuple):
     """The error of a method as it learns."""
 
     seconds: list[float]
-    observations: list[float]
+    rows: list[float]
     errors: list[float]
 
 
 def error_figure(curves: dict[str, Curve], optimum: float) -> Figure:
-    """Error against seconds, and against observations processed; the paper's Fig. 1.
+    """Error against seconds, and against rows processed; the paper's Fig. 1.
 
     Parameters
     ----------
     curves : dict of Curve
         By method.
     optimum : float
-        The error that no dictionary of this size can be below.
+        The least error that any dictionary of this size can have.
     """
     with rc_context(SETTINGS):
         figure = Figure(figsize=(9.6, 4.6), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         for name, curve in curves.items():
             colour, dashes = STYLES.get(name, (None, "-"))
-            for axes, at in ((left, curve.seconds), (right, curve.observations)):
+            for axes, at in ((left, curve.seconds), (right, curve.rows)):
                 axes.plot(at, curve.errors, color=colour, linestyle=dashes, label=name)
-        for axes, label in ((left, "seconds of learning"), (right, "observations processed")):
+        for axes, label in ((left, "seconds of learning"), (right, "rows processed")):
             axes.axhline(
-                optimum, color=LEVEL[0], linestyle=LEVEL[1], linewidth=1.4, label="SVD, the optimum"
+                optimum,
+                color=LEVEL[0],
+                linestyle=LEVEL[1],
+                linewidth=1.4,
+                label=faces_online.OPTIMUM,
             )
             axes.set_xscale("log")
             axes.set_xlabel(label)
@@ -91,14 +96,14 @@ def error_figure(curves: dict[str, Curve], optimum: float) -> Figure:
 
 
 def snr_figure(curves: dict[str, dict[float, list[float]]], levels: dict[str, float]) -> Figure:
-    """SNR against passes over the data: means, and bands from the least to the largest.
+    """SNR against passes over the data: means, and bands from the lowest to the highest.
 
     Parameters
     ----------
     curves : dict of dict
         By method: by passes, a value for each repeat.
     levels : dict of float
-        Values to compare with, by their name.
+        Values to compare with, by name.
     """
     with rc_context(SETTINGS):
         figure = Figure(figsize=(7.6, 4.6), layout="constrained")
@@ -234,7 +239,7 @@ def legend_entries(figure: Figure) -> list[tuple[str, str, str]]:
 
 
 def _dateless(kind: str) -> dict[str, Any]:
-    """The same run gives the same file."""
+    """Metadata without a date, so that the same run gives the same file."""
     return {"Date": None} if kind == "svg" else {}
 
 

@@ -124,7 +124,9 @@ def _online(outcome: Outcome, images: Images, figures: Mapping[str, Any]) -> str
         name: outcome.values(name, faces_online.OWN_ERROR)[0]
         for name in outcome.methods(faces_online.OWN_ERROR)
     }
-    alternative = f"Two charts of error, against seconds and against observations. After {passes} "
+    alternative = (
+        f"Two charts of error, against seconds and against rows processed. After {passes} "
+    )
     alternative += "passes: " + ", ".join(f"{name} {error:.1f}" for name, error in last.items())
     codes = " and ".join(f"{error:.1f} ({name})" for name, error in own.items())
     return f"""<section id="{faces_online.NAME}">

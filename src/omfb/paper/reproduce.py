@@ -92,7 +92,7 @@ def _error_figure(outcome: Outcome, n_images: int) -> Any:
         seconds = outcome.curve(name, faces_online.SECONDS)
         curves[name] = plots.Curve(
             seconds=[seconds[passes][0] for passes in errors],
-            observations=[passes * n_images for passes in errors],
+            rows=[passes * n_images for passes in errors],
             errors=[values[0] for values in errors.values()],
         )
     (optimum,) = outcome.values(faces_online.OPTIMUM, faces_online.ERROR)

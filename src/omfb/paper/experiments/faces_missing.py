@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ...estimators.omfb import OMFB
 from ...metrics import snr
 from ..competitors import NMF
+from . import faces_online
 from .images import GREY_LEVELS, Images, missing_block
 from .outcome import Claim, Outcome, Track, mean_and_spread, untracked
 
@@ -24,7 +25,7 @@ FEW_PASSES = 3
 
 SNR = "SNR"
 ZERO, MEAN_IMAGE = "zero-filled", "mean image"
-PAPER, MULTIPLICATIVE, MEMORY = "OMF-B, the paper's", "NMF", "omfb, memory=1"
+PAPER, MULTIPLICATIVE, MEMORY = faces_online.PAPER, "NMF", faces_online.MEMORY
 ORIGINAL, WITH_MISSING = "original", "a quarter missing"
 
 PAPER_NUMBERS = {ZERO: 0.75, PAPER: 11.57, MULTIPLICATIVE: 12.13}

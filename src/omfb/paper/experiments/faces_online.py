@@ -1,4 +1,4 @@
-"""Experiment 1, the paper's Fig. 1: error against seconds and against observations processed."""
+"""Experiment 1, the paper's Fig. 1: error against seconds and against rows processed."""
 
 import time
 import warnings
@@ -27,13 +27,13 @@ QUICK_PASSES = 3
 # Rows between two measurements in the first pass, which is the one that matters online.
 PART = 40
 
-PAPER = "OMF-B, the paper's"
-SGMF_RANDOM = "SGMF, the paper's start"
+PAPER = "OMF-B as in the paper"
+SGMF_RANDOM = "SGMF, paper's start"
 SGMF_DATA = "SGMF, best start"
 MEMORY = "omfb, memory=1"
 PCA = "IncrementalPCA"
 DICTIONARY = "MiniBatchDictionaryLearning"
-OPTIMUM = "SVD, the optimum"
+OPTIMUM = "optimum, by SVD"
 
 ERROR, OWN_ERROR, SECONDS = "error", "error with its own codes", "seconds"
 
