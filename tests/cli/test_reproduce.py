@@ -15,8 +15,9 @@ pytest.importorskip("matplotlib", reason="the report needs omfb[plot]")
 from typer.testing import CliRunner
 
 from omfb.cli import app
+from omfb.cli.reproduce import NAMES
 from omfb.paper import reproduce as reproduce_module
-from omfb.paper.experiments import images
+from omfb.paper.experiments import EXPERIMENTS, images
 
 FILES = {
     "faces-missing-atoms.png", "faces-missing-atoms.svg", "faces-missing-snr.png",
@@ -92,6 +93,11 @@ def test_without_faces_it_runs_on_photographs_and_says_so(tmp_path):
     assert len(rows) == len(numbers) > 100
     for row, number in zip(rows, numbers, strict=True):
         assert row == {name: str(value) for name, value in number.items()}
+
+
+def test_every_experiment_can_be_named():
+    """The command has the names by heart, so that its help loads no experiment."""
+    assert list(EXPERIMENTS) == list(NAMES)
 
 
 def test_one_experiment_alone(in_process, tmp_path):
