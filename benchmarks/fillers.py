@@ -39,7 +39,7 @@ def omfb(
 
 
 def our_nmf(problem: Holes, threads: int) -> Iterator[Snapshot]:
-    from omfb.paper.baselines import NMF
+    from omfb.paper.competitors import NMF
 
     X, least = non_negative(problem.X)
     model = NMF(problem.n_components, max_iter=10, warm_start=True, random_state=0)
@@ -181,7 +181,7 @@ POSITIVE = "non-negative factors suit sums of positive parts, such as pixels and
 SHIFTED = "series with negative values are shifted by their least one"
 
 TIMELESS: tuple[Peer, ...] = (
-    Peer("masked NMF of omfb", "omfb.paper.baselines", our_nmf,
+    Peer("masked NMF of omfb", "omfb.paper.competitors", our_nmf,
          settings=f"multiplicative updates; {SHIFTED}",
          strength=POSITIVE),
     Peer("NonnegMFPy", "NonnegMFPy", nonneg_mfpy, settings=f"its defaults; {SHIFTED}",

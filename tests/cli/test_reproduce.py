@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,9 @@ pytest.importorskip("matplotlib", reason="the report needs omfb[plot]")
 from typer.testing import CliRunner
 
 from omfb.cli import app
-from omfb.paper import data, reproducing
+from omfb.cli.reproduce import NAMES
+from omfb.paper import reproduce as reproduce_module
+from omfb.paper.experiments import EXPERIMENTS, images
 
 FILES = {
     "faces-missing-atoms.png", "faces-missing-atoms.svg", "faces-missing-snr.png",
@@ -35,8 +38,10 @@ def run(*arguments: str, program: str = "-m omfb", **environment: str):
 
 @pytest.fixture
 def in_process(monkeypatch):
-    """The command in this process, on digits."""
-    monkeypatch.setattr(data, "load_images", data.digits)
+    """The command in this process, on a few tiles of photographs."""
+    tiles = images.photographs()
+    few = replace(tiles, rows=tiles.rows[::5], n_components=10)
+    monkeypatch.setattr(images, "load_images", lambda: few)
     return lambda *arguments: CliRunner().invoke(app, ["reproduce", *arguments])
 
 
@@ -57,7 +62,7 @@ def assert_one_line(result, *words: str) -> None:
         assert word in lines[0]
 
 
-def test_without_faces_it_runs_on_digits_and_says_so(tmp_path):
+def test_without_faces_it_runs_on_photographs_and_says_so(tmp_path):
     out = tmp_path / "deep" / "results"
     (tmp_path / "empty").mkdir()
     result = run(
@@ -75,9 +80,11 @@ def test_without_faces_it_runs_on_digits_and_says_so(tmp_path):
 
     whole = json.loads((out / "results.json").read_text(encoding="utf-8"))
     assert whole["warning"].startswith(warning)
-    assert (whole["seed"], whole["quick"], whole["images"]) == (3, True, 400)
+    assert (whole["seed"], whole["quick"], whole["images"]) == (3, True, 2080)
     assert whole["environment"]["omfb"]
     assert whole["environment"]["threads"]
+    assert "photographs" in whole["data"]
+    assert "not decided" not in result.stdout
     assert "NOT THE PAPER&#x27;S DATA" in (out / "report.html").read_text(encoding="utf-8")
 
     with (out / "results.csv").open(newline="", encoding="utf-8") as file:
@@ -86,6 +93,11 @@ def test_without_faces_it_runs_on_digits_and_says_so(tmp_path):
     assert len(rows) == len(numbers) > 100
     for row, number in zip(rows, numbers, strict=True):
         assert row == {name: str(value) for name, value in number.items()}
+
+
+def test_every_experiment_can_be_named():
+    """The command has the names by heart, so that its help loads no experiment."""
+    assert list(EXPERIMENTS) == list(NAMES)
 
 
 def test_one_experiment_alone(in_process, tmp_path):
@@ -97,7 +109,7 @@ def test_one_experiment_alone(in_process, tmp_path):
 
 
 def test_new_results_replace_old_ones_and_nothing_else(in_process, tmp_path, monkeypatch):
-    monkeypatch.setattr(reproducing, "reproduce", write_two)
+    monkeypatch.setattr(reproduce_module, "reproduce", write_two)
     (tmp_path / "report.html").write_text("old")
     (tmp_path / "mine.txt").write_text("mine")
     result = in_process("--out", str(tmp_path))
@@ -118,7 +130,7 @@ def test_what_breaks_off_leaves_no_trace(in_process, tmp_path, monkeypatch, erro
         write_two(names, images, folder)
         raise error
 
-    monkeypatch.setattr(reproducing, "reproduce", broken)
+    monkeypatch.setattr(reproduce_module, "reproduce", broken)
     assert in_process("--out", str(out)).exit_code != 0
     if there:
         assert [path.name for path in out.iterdir()] == ["report.html"]
@@ -163,7 +175,7 @@ def test_out_without_permission(in_process, tmp_path):
 def test_a_folder_in_the_way_of_a_file_is_seen_before_anything_is_moved(
     in_process, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(reproducing, "reproduce", write_two)
+    monkeypatch.setattr(reproduce_module, "reproduce", write_two)
     (tmp_path / "results.json").mkdir()
     result = in_process("--out", str(tmp_path))
     assert_one_line(result, "results.json", "--out")

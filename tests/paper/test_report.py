@@ -1,8 +1,11 @@
 """The report and its figures: self-contained, described in words, right in a real browser."""
 
+import base64
 import re
 import shutil
 import subprocess
+from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,10 +15,11 @@ import pytest
 pytest.importorskip("matplotlib", reason="the report needs omfb[plot]")
 
 from omfb.paper import figures as plots
-from omfb.paper.data import Images, digits
+from omfb.paper.experiments import EXPERIMENTS, faces_online
+from omfb.paper.experiments.images import Images
+from omfb.paper.experiments.outcome import Claim, Outcome
 from omfb.paper.report import page
-from omfb.paper.reproducing import EXPERIMENTS, reproduce
-from omfb.paper.results import Claim, Outcome
+from omfb.paper.reproduce import reproduce
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -26,10 +30,9 @@ FLAGS = [
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory) -> Path:
-    """Both experiments, quick, on digits, with a warning that could do harm."""
-    few = digits()
-    images = Images(few.name, few.rows, few.shape, few.n_components, "No faces <b>&</b> why")
+def folder(tmp_path_factory, tiles) -> Path:
+    """Both experiments, quick, on photographs, with a warning that could do harm."""
+    images = replace(tiles, warning="No faces <b>&</b> why")
     folder = tmp_path_factory.mktemp("results")
     reproduce(list(EXPERIMENTS), images, folder, quick=True)
     return folder
@@ -102,17 +105,17 @@ def test_notices_come_first_and_are_escaped(html):
     body = html.split("<body>")[1]
     assert body.index("No faces &lt;b&gt;&amp;&lt;/b&gt; why") < body.index("<table")
     assert body.index("A quick run") < body.index("<table")
+    assert "<h1>The paper&#x27;s experiments on other images</h1>" in body
+    assert ">in the paper</th>" not in body
 
 
-@pytest.mark.parametrize(("holds", "words"), [(True, "came back"), (False, "did not")])
-def test_verdicts_are_those_of_the_claims(holds, words):
+@pytest.mark.parametrize(("reproduced", "words"), [(True, "reproduced"), (False, "not reproduced")])
+def test_verdicts_are_those_of_the_claims(reproduced, words):
     outcome = Outcome("faces-online", {"passes": 1})
-    from omfb.paper import faces_online
-
     outcome.add(faces_online.OPTIMUM, "error", 0, 1.0)
     for name in faces_online.METHODS:
         outcome.add(name, "error", 1, 2.0)
-    outcome.claims = [Claim("It <works>", "1", "2", holds)]
+    outcome.claims = [Claim("It <works>", "1", "2", reproduced)]
     outcome.atoms = {faces_online.MEMORY: np.ones((3, 4))}
     about = {"quick": False, "warning": "", "shape": (2, 2), "images": 1, "seed": 0,
              "data": "x", "made": "2015-06-30T00:00", "environment": {}}  # fmt: skip
@@ -122,6 +125,7 @@ def test_verdicts_are_those_of_the_claims(holds, words):
     row = re.search(r"<tr><td>It &lt;works&gt;</td>.*?</tr>", text).group()
     assert f">{words}</span>" in row
     assert 'class="notice"' not in text
+    assert "<h1>The paper, reproduced</h1>" in text
 
 
 def test_figures_are_files_with_labelled_axes(folder):
@@ -131,26 +135,56 @@ def test_figures_are_files_with_labelled_axes(folder):
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (folder / f"{name}.svg").read_text(encoding="utf-8")
     online = (folder / "faces-online.svg").read_text(encoding="utf-8")
-    for label in ("seconds of learning", "observations processed", "error", "SVD, the optimum"):
+    for label in ("seconds of learning", "rows processed", "error", "optimum, by SVD"):
         assert label in online
     snr = (folder / "faces-missing-snr.svg").read_text(encoding="utf-8")
     assert "SNR in dB" in snr
     assert "passes over the data" in snr
 
 
-def test_mosaic_shows_holes_and_gaps():
+def test_mosaic_shows_what_is_missing_and_gaps():
     images = np.array([[0.0, np.nan, 0.5, 2.0], [1.0, 1.0, 1.0, 1.0]])
     canvas = plots.mosaic(images, (2, 2), 2)
     assert canvas.shape == (2, 5, 4)
-    np.testing.assert_allclose(canvas[0, 1, :3], plots.HOLE)
+    np.testing.assert_allclose(canvas[0, 1, :3], plots.MISSING)
     np.testing.assert_allclose(canvas[1, :2, 0], [0.5, 1.0])  # clipped
     assert (canvas[:, 2, 3] == 0).all()
     assert (canvas[:, [0, 1, 3, 4], 3] == 1).all()
 
 
-def test_atoms_are_stretched_and_turned_bright():
-    bright = plots.stretched(np.array([[-3.0, -1.0, 0.0], [5.0, 5.0, 5.0]]))
-    np.testing.assert_allclose(bright, [[1.0, 1 / 3, 0.0], [0.0, 0.0, 0.0]])
+def test_images_are_large_enough_to_stay_sharp(html):
+    """At least two of a file's pixels for each of the page's, which is at most 62rem wide."""
+    widths = [
+        int.from_bytes(base64.b64decode(attributes["src"].split(",")[1])[16:20], "big")
+        for tag, attributes in Page(html).elements
+        if tag == "img"
+    ]
+    assert min(widths) >= 1900
+
+
+def test_legends_are_text_beside_the_charts(html):
+    """Text wraps; a legend within a chart is cut off where the page is narrow."""
+    names = re.findall(r'<li><span style="border-top[^"]*"></span>([^<]*)</li>', html)
+    assert set(faces_online.METHODS) <= set(map(unescape, names))
+    charts = re.findall(r'<div class="chart".*?</div>', html, re.S)
+    assert len(charts) == 2
+    assert not any("MiniBatchDictionaryLearning" in text_of(chart) for chart in charts)
+
+
+def text_of(svg: str) -> str:
+    return " ".join(re.findall(r"<text[^>]*>([^<]*)</text>", svg))
+
+
+def test_legends_lie_within_the_files():
+    curves = {name: plots.Curve([1, 2], [1, 2], [3, 2]) for name in faces_online.METHODS}
+    figure = plots.error_figure(curves, 1.0)
+    plots.inline_svg(figure, "x")  # without the legend, which is there again afterwards
+    assert "MiniBatchDictionaryLearning" in plots.render(figure, "svg").decode()
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    box, page = legend.get_window_extent(), figure.bbox
+    assert page.x0 <= box.x0 < box.x1 <= page.x1
+    assert page.y0 <= box.y0 < box.y1 <= page.y1
 
 
 # -- in a browser -------------------------------------------------------------------------------
@@ -184,7 +218,7 @@ def test_report_opens_in_a_browser(folder, tmp_path, width):
     told = re.search(r'<pre id="told">(.*?)</pre>', ran.stdout).group(1).split("|")
     assert int(told[0]) <= width  # nothing sticks out, so a phone does not scroll sideways
     assert int(told[1]) >= 10
-    assert told[2:] == ["0", "0", "omfb: the paper, reproduced"]
+    assert told[2:] == ["0", "0", "omfb: the paper's experiments on other images"]
     assert "CONSOLE" not in ran.stderr
 
 

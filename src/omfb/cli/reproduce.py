@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from rich.table import Table
 
-    from ..paper.results import Outcome
+    from ..paper.experiments.outcome import Outcome
 
 T = TypeVar("T")
 
@@ -29,23 +29,23 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for the report and the numbers.")] = Path(
         "results"
     ),
-    quick: Annotated[bool, typer.Option("--quick", help="Less of everything, in seconds.")] = False,
-    seed: Annotated[int, typer.Option(help="Seed of all that is random.")] = 0,
+    quick: Annotated[bool, typer.Option("--quick", help="A short run of half a minute.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the random numbers.")] = 0,
 ) -> None:
-    """Run the paper's two experiments and write a report on them."""
+    """Run the paper's two experiments and report which results were reproduced."""
     if experiment not in (*NAMES, ALL):
-        raise UsageError(f"no experiment {experiment!r}: choose {', '.join(NAMES)} or {ALL}")
+        raise UsageError(f"unknown experiment {experiment!r}: choose {', '.join(NAMES)} or {ALL}")
     if not 0 <= seed < 2**32:
-        raise UsageError(f"--seed {seed} is no seed: give a number from 0 to {2**32 - 1}")
+        raise UsageError(f"--seed {seed} is not a seed: give a number from 0 to {2**32 - 1}")
     names = list(NAMES) if experiment == ALL else [experiment]
     try:
-        from ..paper.reproducing import reproduce as run
+        from ..paper.reproduce import reproduce as run
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise UsageError("the report needs matplotlib: pip install 'omfb[plot]'") from None
-    from ..paper.data import load_images
-    from ..paper.folder import new_results
+    from ..paper.experiments.images import load_images
+    from ..paper.results_folder import new_results
 
     try:
         with new_results(out) as folder, progress_bars() as bars:
@@ -110,10 +110,9 @@ def _table(title: str, rows: list[dict[str, str]]) -> "Table":
 
 
 def _claims(outcomes: "list[Outcome]") -> "Table":
-    verdicts: dict[Any, str] = {True: "yes", False: "NO", None: "not decided"}
     rows = [
         {"claim": claim.text, "expected": claim.expected, "measured": claim.measured,
-         "came back": verdicts[claim.holds]}
+         "reproduced": "yes" if claim.reproduced else "NO"}
         for outcome in outcomes for claim in outcome.claims
     ]  # fmt: skip
-    return _table("what came back", rows)
+    return _table("which results were reproduced", rows)

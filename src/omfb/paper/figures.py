@@ -1,7 +1,6 @@
-"""Every figure. Needs matplotlib, which is imported here only."""
+"""The paper's figures, as files and as parts of the report. Needs matplotlib."""
 
 import io
-import math
 import re
 from typing import Any, NamedTuple
 
@@ -9,26 +8,30 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.image import imsave
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
+from ..plots.mosaic import enlarged, png, stretched, tiled, turned_bright
+from .experiments import faces_missing, faces_online
+
 # The colour of text and axes; in a page it becomes the page's own, light or dark.
 INK = "#1b1f24"
 # What is missing in an image.
-HOLE = (0.36, 0.45, 0.78)
-# Readable on white and on black, and told apart without seeing red from green.
+MISSING = (0.36, 0.45, 0.78)
+# Readable on white and on black, also by those who cannot tell red from green.
 STYLES = {
-    "omfb, memory=1": ("#e8590c", "-"),
-    "OMF-B, the paper's": ("#3b82f6", "-"),
-    "NMF": ("#12a150", "-"),
-    "SGMF, best start": ("#a855f7", "-"),
-    "SGMF, the paper's start": ("#a855f7", (0, (4, 2))),
-    "IncrementalPCA": ("#0d9aa5", (0, (6, 1.5))),
-    "MiniBatchDictionaryLearning": ("#b08a2e", (0, (1.5, 1))),
+    faces_online.MEMORY: ("#e8590c", "-"),
+    faces_online.PAPER: ("#3b82f6", "-"),
+    faces_missing.MULTIPLICATIVE: ("#12a150", "-"),
+    faces_online.SGMF_DATA: ("#a855f7", "-"),
+    faces_online.SGMF_RANDOM: ("#a855f7", (0, (4, 2))),
+    faces_online.PCA: ("#0d9aa5", (0, (6, 1.5))),
+    faces_online.DICTIONARY: ("#b08a2e", (0, (1.5, 1))),
 }
 LEVEL = ("#8a929c", (0, (5, 3)))
+# Images are enlarged to at least this many pixels across, so that no viewer has to blur them.
+SHARP_WIDTH = 1920
 SETTINGS = {
     "svg.fonttype": "none",
     "font.size": 10.5,
@@ -50,30 +53,34 @@ class Curve(NamedTuple):
     """The error of a method as it learns."""
 
     seconds: list[float]
-    observations: list[float]
+    rows: list[float]
     errors: list[float]
 
 
 def error_figure(curves: dict[str, Curve], optimum: float) -> Figure:
-    """Error against seconds, and against observations processed; the paper's Fig. 1.
+    """Error against seconds, and against rows processed; the paper's Fig. 1.
 
     Parameters
     ----------
     curves : dict of Curve
         By method.
     optimum : float
-        The error that no dictionary of this size can be below.
+        The least error that any dictionary of this size can have.
     """
     with rc_context(SETTINGS):
         figure = Figure(figsize=(9.6, 4.6), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         for name, curve in curves.items():
             colour, dashes = STYLES.get(name, (None, "-"))
-            for axes, at in ((left, curve.seconds), (right, curve.observations)):
+            for axes, at in ((left, curve.seconds), (right, curve.rows)):
                 axes.plot(at, curve.errors, color=colour, linestyle=dashes, label=name)
-        for axes, label in ((left, "seconds of learning"), (right, "observations processed")):
+        for axes, label in ((left, "seconds of learning"), (right, "rows processed")):
             axes.axhline(
-                optimum, color=LEVEL[0], linestyle=LEVEL[1], linewidth=1.4, label="SVD, the optimum"
+                optimum,
+                color=LEVEL[0],
+                linestyle=LEVEL[1],
+                linewidth=1.4,
+                label=faces_online.OPTIMUM,
             )
             axes.set_xscale("log")
             axes.set_xlabel(label)
@@ -89,14 +96,14 @@ def error_figure(curves: dict[str, Curve], optimum: float) -> Figure:
 
 
 def snr_figure(curves: dict[str, dict[float, list[float]]], levels: dict[str, float]) -> Figure:
-    """SNR against passes over the data: means, and bands from the least to the largest.
+    """SNR against passes over the data: means, and bands from the lowest to the highest.
 
     Parameters
     ----------
     curves : dict of dict
         By method: by passes, a value for each repeat.
     levels : dict of float
-        Values to compare with, by their name.
+        Values to compare with, by name.
     """
     with rc_context(SETTINGS):
         figure = Figure(figsize=(7.6, 4.6), layout="constrained")
@@ -140,7 +147,7 @@ def pictures_figure(pictures: dict[str, NDArray[Any]], shape: tuple[int, int]) -
     Parameters
     ----------
     pictures : dict of ndarray of shape (n_images, height * width)
-        By caption; NaN is shown as a hole.
+        By caption; NaN is missing.
     shape : (int, int)
         Height and width of an image.
     """
@@ -150,7 +157,7 @@ def pictures_figure(pictures: dict[str, NDArray[Any]], shape: tuple[int, int]) -
         figure = Figure(figsize=(8.4, 0.88 * len(pictures)), layout=close)
         all_axes = figure.subplots(len(pictures), squeeze=False)[:, 0]
         for axes, (caption, images) in zip(all_axes, pictures.items(), strict=True):
-            axes.imshow(mosaic(images, shape, columns), interpolation="nearest")
+            axes.imshow(enlarged(mosaic(images, shape, columns), SHARP_WIDTH))
             axes.set_axis_off()
             axes.text(-0.02, 0.5, caption, transform=axes.transAxes, ha="right", va="center")
     return figure
@@ -170,62 +177,69 @@ def atoms_figure(atoms: dict[str, NDArray[Any]], shape: tuple[int, int]) -> Figu
         figure = Figure(figsize=(8.4, 2.9 * len(atoms)), layout="constrained")
         all_axes = figure.subplots(len(atoms), squeeze=False)[:, 0]
         for axes, (name, dictionary) in zip(all_axes, atoms.items(), strict=True):
-            axes.imshow(mosaic(stretched(dictionary), shape, 10), interpolation="nearest")
+            axes.imshow(enlarged(atoms_mosaic(dictionary, shape), SHARP_WIDTH))
             axes.set_axis_off()
             axes.set_title(name)
     return figure
 
 
-def stretched(atoms: NDArray[Any]) -> NDArray[np.float64]:
-    """Each atom from 0 to 1, the way round that makes its larger part bright."""
-    atoms = np.asarray(atoms, np.float64)
-    atoms = atoms * np.where(atoms.sum(axis=1) < 0, -1.0, 1.0)[:, None]
-    low, high = atoms.min(axis=1, keepdims=True), atoms.max(axis=1, keepdims=True)
-    return (atoms - low) / np.where(high > low, high - low, 1.0)
-
-
 def mosaic(images: NDArray[Any], shape: tuple[int, int], columns: int) -> NDArray[np.float64]:
     """Images side by side, with transparent gaps: RGBA of shape (height, width, 4)."""
-    height, width = shape
-    gap = max(1, width // 16)
-    lines = math.ceil(len(images) / columns)
-    canvas = np.zeros((lines * (height + gap) - gap, columns * (width + gap) - gap, 4))
-    for number, image in enumerate(np.asarray(images, np.float64)):
-        top, left = number // columns * (height + gap), number % columns * (width + gap)
-        pixels = image.reshape(shape)[..., None]
-        here = canvas[top : top + height, left : left + width]
-        here[..., :3] = np.where(np.isnan(pixels), HOLE, np.clip(pixels, 0.0, 1.0))
-        here[..., 3] = 1.0
-    return canvas
+    pixels = np.asarray(images, np.float64).reshape(-1, *shape, 1)
+    colours = np.where(np.isnan(pixels), MISSING, np.clip(pixels, 0.0, 1.0))
+    opaque = np.concatenate([colours, np.ones_like(pixels)], axis=-1)
+    return tiled(opaque, columns, gap=max(1, shape[1] // 16))
 
 
-def mosaic_png(images: NDArray[Any], shape: tuple[int, int], columns: int) -> bytes:
-    """The mosaic as a PNG file, a pixel for a pixel."""
-    file = io.BytesIO()
-    imsave(file, mosaic(images, shape, columns), format="png")
-    return file.getvalue()
+def atoms_mosaic(atoms: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Atoms side by side, each from black to white."""
+    return mosaic(stretched(turned_bright(atoms)), shape, 10)
+
+
+def sharp_png(pixels: NDArray[Any]) -> bytes:
+    """The image as a PNG file, enlarged so that its pixels stay sharp."""
+    return png(enlarged(pixels, SHARP_WIDTH))
 
 
 def render(figure: Figure, kind: str) -> bytes:
     """The figure as an SVG or PNG file, on white."""
     file = io.BytesIO()
     with rc_context({**SETTINGS, "svg.hashsalt": "omfb"}):
-        figure.savefig(file, format=kind, dpi=160, facecolor="white", metadata=_dateless(kind))
+        figure.savefig(file, format=kind, dpi=200, facecolor="white", metadata=_dateless(kind))
     return file.getvalue()
 
 
 def inline_svg(figure: Figure, salt: str) -> str:
-    """The figure as an element of a page, in the page's colours; `salt` keeps its ids apart."""
+    """The figure as an element of a page, in the page's colours; `salt` makes its ids unique.
+
+    Its legend is left out: the page shows `legend_entries` as text, which wraps where it is narrow.
+    """
     file = io.StringIO()
-    with rc_context({**SETTINGS, "svg.hashsalt": "omfb"}):
-        figure.savefig(file, format="svg", transparent=True, metadata=_dateless("svg"))
+    legends = figure.legends[:]
+    figure.legends.clear()
+    try:
+        with rc_context({**SETTINGS, "svg.hashsalt": "omfb"}):
+            figure.savefig(file, format="svg", transparent=True, metadata=_dateless("svg"))
+    finally:
+        figure.legends.extend(legends)
     svg = file.getvalue()
     svg = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{salt}-", svg[svg.index("<svg") :])
     return svg.replace(INK, "currentColor")
 
 
+def legend_entries(figure: Figure) -> list[tuple[str, str, str]]:
+    """Name, colour and line style ("solid", "dashed" or "dotted", as in CSS) of each curve."""
+    styles = {"-": "solid", "--": "dashed", ":": "dotted"}
+    entries = []
+    for legend in figure.legends:
+        lines: list[Any] = legend.legend_handles
+        for line, text in zip(lines, legend.get_texts(), strict=True):
+            entries.append((text.get_text(), line.get_color(), styles[line.get_linestyle()]))
+    return entries
+
+
 def _dateless(kind: str) -> dict[str, Any]:
-    """The same run gives the same file."""
+    """Metadata without a date, so that the same run gives the same file."""
     return {"Date": None} if kind == "svg" else {}
 
 

@@ -1,4 +1,4 @@
-"""The images: the Olivetti faces, or digits where the faces cannot be had."""
+"""The images: the Olivetti faces, or tiles of photographs where the faces are not available."""
 
 import contextlib
 import io
@@ -7,15 +7,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.datasets import fetch_olivetti_faces, load_digits
+from sklearn.datasets import fetch_olivetti_faces, load_sample_images
 
 # scikit-learn divides by the largest grey level in the file of faces, which is 242 of 255. With
-# pixels of [0, 1] that mean grey level / 255 the paper's errors come back.
+# pixels of [0, 1] that mean grey level / 255 the paper's errors are reproduced.
 LARGEST_GREY = 242
 GREY_LEVELS = 255
-LARGEST_DIGIT = 16
-# As many digits as there are faces.
-N_IMAGES = 400
+# Side of a tile in pixels. A strip of four missing pixel columns can be filled from 16 × 16.
+TILE = 16
+# How bright red, green and blue are to the eye (ITU-R BT.601).
+BRIGHTNESS = (0.299, 0.587, 0.114)
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Images:
         Height and width.
     n_components : int
         Atoms to learn.
+    ridge : float
+        The best of `tuning.choose_ridge` for these images.
     warning : str
         Why these are not the images of the paper; empty if they are.
     """
@@ -40,13 +43,14 @@ class Images:
     rows: NDArray[np.float32]
     shape: tuple[int, int]
     n_components: int = 30
+    ridge: float = 1.0
     warning: str = ""
 
 
 def load_images() -> Images:
-    """The Olivetti faces; where they can be neither found nor downloaded, digits."""
+    """The Olivetti faces; if they can be neither found nor downloaded, tiles of photographs."""
     try:
-        # The download talks on stdout and retries with warnings: one line of ours says it all.
+        # The download prints to stdout and retries with warnings: our own line says it all.
         with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             faces = fetch_olivetti_faces(delay=0.1, n_retries=1)
@@ -54,17 +58,24 @@ def load_images() -> Images:
         reason = " ".join(str(error).split()) or type(error).__name__
         warning = (
             f"NOT THE PAPER'S DATA: the Olivetti faces could be neither found nor downloaded "
-            f"({reason}). These results are for scikit-learn's digits, 8 × 8 pixels."
+            f"({reason}). These results are for {TILE} × {TILE} tiles of two photographs."
         )
-        return replace(digits(), warning=warning)
+        return replace(photographs(), warning=warning)
     rows = faces.data.astype(np.float32) * np.float32(LARGEST_GREY / GREY_LEVELS)
     return Images("Olivetti faces", rows, (64, 64))
 
 
-def digits() -> Images:
-    """The digits that scikit-learn brings with it; of 64 pixels, 30 atoms would be too many."""
-    rows = load_digits().data[:N_IMAGES].astype(np.float32) / np.float32(LARGEST_DIGIT)
-    return Images("scikit-learn's digits", rows, (8, 8), n_components=10)
+def photographs() -> Images:
+    """All tiles of the two photographs that come with scikit-learn, in grey."""
+    tiles = []
+    for photograph in load_sample_images().images:
+        grey = photograph @ np.array(BRIGHTNESS) / GREY_LEVELS
+        down, across = (side // TILE for side in grey.shape)
+        grid = grey[: down * TILE, : across * TILE].reshape(down, TILE, across, TILE)
+        tiles.append(grid.swapaxes(1, 2).reshape(down * across, TILE * TILE))
+    rows = np.concatenate(tiles).astype(np.float32)
+    name = "tiles of scikit-learn's photographs china.jpg and flower.jpg"
+    return Images(name, rows, (TILE, TILE), n_components=15, ridge=0.1)
 
 
 def missing_block(images: Images, rng: np.random.Generator) -> NDArray[np.bool_]:

@@ -1,4 +1,4 @@
-"""What the baselines share: validation, and the parts of the estimators' interface above codes."""
+"""What the competitors share: validation, `fit`, `inverse_transform` and `complete`."""
 
 from abc import ABC, abstractmethod
 from typing import Any, Self
@@ -10,11 +10,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 
-class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
+class Competitor(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, ABC):  # type: ignore[misc]
     """A factorisation ``X ≈ codes_ @ components_`` that keeps a code for every row of X.
 
     Such a method learns by visiting the same rows again, so there is no `partial_fit`: with
-    ``warm_start=True`` another `fit` of the same rows goes on where the last one ended.
+    ``warm_start=True`` another `fit` of the same rows continues where the last one ended.
     """
 
     components_: NDArray[Any]
@@ -34,15 +34,15 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
         -------
         self
         """
-        going_on = self.warm_start and hasattr(self, "components_")
-        rows = self._validated(X, reset=not going_on)
-        if going_on and len(rows) != len(self.codes_):
+        continuing = self.warm_start and hasattr(self, "components_")
+        rows = self._validated(X, reset=not continuing)
+        if continuing and len(rows) != len(self.codes_):
             raise ValueError(
-                f"X has {len(rows)} rows, but warm_start goes on with the {len(self.codes_)} of "
+                f"X has {len(rows)} rows, but warm_start continues with the {len(self.codes_)} of "
                 f"the last fit. Give the same rows, or set warm_start=False."
             )
         observed = ~np.isnan(rows)
-        if not going_on:
+        if not continuing:
             self._rng = check_random_state(self.random_state)
             self._begin(rows, observed)
             self.n_iter_ = 0
@@ -68,7 +68,7 @@ class Baseline(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator,
         return codes @ self.components_
 
     def complete(self, X: Any) -> NDArray[Any]:
-        """Fill the holes of X; what is observed stays as it is.
+        """Fill what is missing in X; observed entries stay as they are.
 
         Parameters
         ----------

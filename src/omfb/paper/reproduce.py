@@ -1,21 +1,16 @@
-"""Run experiments and write their results: all of `omfb reproduce` but what it says."""
+"""Run experiments and write their results: all of `omfb reproduce` but the terminal."""
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from . import faces_missing, faces_online
 from . import figures as plots
-from .data import Images
-from .folder import write_numbers
+from .environment import environment
+from .experiments import EXPERIMENTS, faces_missing, faces_online
+from .experiments.images import Images
+from .experiments.outcome import Outcome, Track, untracked
 from .report import page, shown_atoms
-from .results import Outcome, Track, environment, untracked
-
-EXPERIMENTS: dict[str, Callable[..., Outcome]] = {
-    faces_online.NAME: faces_online.run,
-    faces_missing.NAME: faces_missing.run,
-}
+from .results_folder import write_numbers
 
 
 def reproduce(
@@ -27,7 +22,7 @@ def reproduce(
     seed: int = 0,
     track: Track[Any] = untracked,
 ) -> list[Outcome]:
-    """Run the experiments and fill the folder.
+    """Run the experiments and write their results to a folder.
 
     Parameters
     ----------
@@ -35,7 +30,8 @@ def reproduce(
         Keys of `EXPERIMENTS`.
     images : Images
     folder : Path
-        Exists. Gets figures as SVG and PNG, `results.json`, `results.csv` and `report.html`.
+        It exists. Figures as SVG and PNG, `results.json`, `results.csv` and `report.html` are
+        written to it.
     quick : bool, default=False
         Fewer passes, iterations and masks.
     seed : int, default=0
@@ -96,7 +92,7 @@ def _error_figure(outcome: Outcome, n_images: int) -> Any:
         seconds = outcome.curve(name, faces_online.SECONDS)
         curves[name] = plots.Curve(
             seconds=[seconds[passes][0] for passes in errors],
-            observations=[passes * n_images for passes in errors],
+            rows=[passes * n_images for passes in errors],
             errors=[values[0] for values in errors.values()],
         )
     (optimum,) = outcome.values(faces_online.OPTIMUM, faces_online.ERROR)
@@ -106,5 +102,5 @@ def _error_figure(outcome: Outcome, n_images: int) -> Any:
 def _snr_figure(outcome: Outcome) -> Any:
     names = (faces_missing.MEMORY, faces_missing.MULTIPLICATIVE, faces_missing.PAPER)
     curves = {name: outcome.curve(name, faces_missing.SNR) for name in names}
-    mean = outcome.values(faces_missing.MEAN_FACE, faces_missing.SNR)
-    return plots.snr_figure(curves, {faces_missing.MEAN_FACE: sum(mean) / len(mean)})
+    mean = outcome.values(faces_missing.MEAN_IMAGE, faces_missing.SNR)
+    return plots.snr_figure(curves, {faces_missing.MEAN_IMAGE: sum(mean) / len(mean)})

@@ -1,7 +1,7 @@
-"""How the settings that the paper does not give were chosen. Run it again to check them.
+"""How the settings that the paper leaves open were chosen. Run it again to check them.
 
->>> from omfb.paper.data import load_images
->>> from omfb.paper.tuning import choose_ridge, tune_sgmf
+>>> from omfb.paper.experiments.images import load_images
+>>> from omfb.paper.experiments.tuning import choose_ridge, tune_sgmf
 >>> tune_sgmf(load_images().rows, "data")[0]  # doctest: +SKIP
 >>> choose_ridge(load_images())               # doctest: +SKIP
 """
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from ..estimators.omfb import OMFB
-from ..metrics import projection_error
-from .baselines import SGMF, DivergedError
-from .data import Images, missing_block
+from ...estimators.omfb import OMFB
+from ...metrics import projection_error
+from ..competitors import SGMF, DivergedError
+from .images import Images, missing_block
 
 STEPS = (10.0, 30.0, 60.0, 100.0, 180.0, 300.0, 600.0, 1000.0)
 CODE_STEPS = (0.03, 0.06, 0.1, 0.15, 0.2, 0.4)
@@ -33,12 +33,9 @@ SGMF_PAPER_START: dict[str, Any] = {
 }  # fmt: skip
 """The first of `tune_sgmf(faces, "random")`."""
 
-MISSING_RIDGE = 1.0
-"""The best of `choose_ridge`."""
-
 
 class Trial(NamedTuple):
-    """A setting of SGMF and what it led to; infinite errors if it diverged."""
+    """A setting of SGMF and its errors, which are infinite if it diverged."""
 
     error: float
     """With the best codes for its dictionary: what the figure shows."""
@@ -60,8 +57,8 @@ def tune_sgmf(
 ) -> list[Trial]:
     """Try all steps and decays on the experiment itself; the best first.
 
-    The full grid takes about two minutes. Tuning on the data that it is judged by favours SGMF, on
-    purpose: no choice of steps then explains away a result.
+    The full grid takes about two minutes. Tuning on the data it is judged by favours SGMF, on
+    purpose: no result can then be explained away by a poor choice of steps.
     """
     trials = []
     # The products of a mini-batch are too small for threads.
@@ -96,18 +93,18 @@ def choose_ridge(
     """Root mean square error of pixels held out of the observed ones, by ridge.
 
     A second block is hidden in each image, and only what it hides and the first one does not is
-    looked at: the pixels that are missing in the experiment play no part in the choice, and
-    neither do its masks.
+    judged: the pixels that are missing in the experiment play no part in the choice, and neither
+    do its masks.
     """
     errors = dict.fromkeys(ridges, 0.0)
     for ridge, repeat in product(ridges, range(repeats)):
         rng = np.random.default_rng([seed, repeat])
         missing, held_out = missing_block(images, rng), missing_block(images, rng)
-        holes = np.where(missing | held_out, np.float32(np.nan), images.rows)
+        incomplete = np.where(missing | held_out, np.float32(np.nan), images.rows)
         model = OMFB(images.n_components, ridge=ridge, max_iter=passes, random_state=repeat).fit(
-            holes
+            incomplete
         )
         judged = held_out & ~missing
-        wrong = (model.complete(holes) - images.rows)[judged]
+        wrong = (model.complete(incomplete) - images.rows)[judged]
         errors[ridge] += float(np.mean(wrong**2)) / repeats
     return {ridge: float(np.sqrt(error)) for ridge, error in errors.items()}

@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Baseline
+from .base import Competitor
 
 
-class NMF(Baseline):
+class NMF(Competitor):
     """Nonnegative matrix factorisation by multiplicative updates; entries may be missing.
 
     An iteration is, with M the mask of X, codes W and components H::
@@ -27,10 +27,10 @@ class NMF(Baseline):
         Iterations of a `fit`, and of a `transform`.
     init : "random" or (codes, components), default="random"
         The start: uniform noise at the scale of the data, or given. (Normal noise without its
-        signs, as scikit-learn has it, ends worse on images with holes: it starts many entries so
-        near to zero that they never leave it.)
+        signs, as scikit-learn has it, ends worse on incomplete images: it starts many entries so
+        close to zero that they never leave it.)
     warm_start : bool, default=False
-        Go on from the last `fit` of the same rows.
+        Continue from the last `fit` of the same rows.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -48,7 +48,7 @@ class NMF(Baseline):
     Examples
     --------
     >>> import numpy as np
-    >>> from omfb.paper.baselines import NMF
+    >>> from omfb.paper.competitors import NMF
     >>> X = np.outer([1.0, 2.0, 3.0], [4.0, 5.0])
     >>> X[0, 1] = np.nan
     >>> NMF(n_components=1, random_state=0).fit(X).complete(X)[0].round(6)
@@ -130,12 +130,12 @@ def updated_codes(
 ) -> NDArray[Any]:
     """One multiplicative update of W for ``X ≈ W H``; X is zero where the mask is."""
     fitted = W @ (H @ H.T) if mask is None else np.multiply(W @ H, mask) @ H.T
-    # Where the denominator is zero, so is the numerator: the entry has no say and stays zero.
+    # Where the denominator is zero, so is the numerator: the entry has no effect and stays zero.
     return W * ((X @ H.T) / np.maximum(fitted, np.finfo(X.dtype).tiny))
 
 
 def _mask(observed: NDArray[np.bool_], dtype: Any) -> NDArray[Any] | None:
-    """Ones and zeros; None where nothing is missing: then the Gram matrix of the atoms does."""
+    """Ones and zeros; None where nothing is missing and the Gram matrix suffices."""
     return None if observed.all() else observed.astype(dtype)
 
 

@@ -1,4 +1,4 @@
-"""The folder of results: everything or nothing."""
+"""The folder of results: written completely or not at all."""
 
 import csv
 import json
@@ -11,7 +11,7 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from .results import Number, Outcome
+from .experiments.outcome import Number, Outcome
 
 
 @contextmanager
@@ -51,7 +51,7 @@ def _move(temporary: Path, out: Path) -> None:
 
 
 def write_numbers(folder: Path, about: Mapping[str, Any], outcomes: list[Outcome]) -> None:
-    """`results.json` with all there is to know, and `results.csv`, a number in a row."""
+    """`results.json` with all results and settings, and `results.csv`, a number in each row."""
     whole = {
         **about,
         "experiments": {

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 from ...core.encode import encode
 from ...core.kernels.shared import gram
 from ...core.state import Rule, State
-from .base import Baseline
+from .base import Competitor
 
 
 class DivergedError(ValueError):
     """The steps were too large for the data."""
 
 
-class SGMF(Baseline):
+class SGMF(Competitor):
     """Stochastic gradient matrix factorisation, one row or one mini-batch at a time.
 
     For the rows y of a mini-batch with codes h, in the t-th update of the dictionary W and the
@@ -43,7 +43,7 @@ class SGMF(Baseline):
     init : {"data", "random"} or ndarray of shape (n_components, n_features), default="data"
         The first dictionary: rows of X made orthonormal, uniform on [0, 1), or given.
     warm_start : bool, default=False
-        Go on from the last `fit` of the same rows.
+        Continue from the last `fit` of the same rows.
     random_state : int, RandomState or None, default=None
 
     Attributes
@@ -57,7 +57,7 @@ class SGMF(Baseline):
     Examples
     --------
     >>> import numpy as np
-    >>> from omfb.paper.baselines import SGMF
+    >>> from omfb.paper.competitors import SGMF
     >>> X = np.outer(np.arange(1.0, 9.0), [1.0, 2.0, 2.0])
     >>> model = SGMF(n_components=1, random_state=0).fit(X)
     >>> bool(np.allclose(model.inverse_transform(model.transform(X)), X))
@@ -124,8 +124,8 @@ class SGMF(Baseline):
             return self._rng.random_sample(shape).astype(rows.dtype)
         if self.init != "data":
             raise ValueError(f"init must be 'data', 'random' or an array, not {self.init!r}")
-        # Codes converge at once where atoms are at right angles, and hardly at all where they are
-        # as alike as faces are. Missing atoms are noise.
+        # Codes converge at once where atoms are orthogonal, and hardly at all where they are as
+        # alike as faces. With fewer rows than atoms, the rest is noise.
         counts = np.maximum(np.count_nonzero(observed, axis=0), 1)
         means = np.sum(rows, axis=0, where=observed) / counts
         chosen = self._rng.permutation(len(rows))[: shape[0]]
@@ -142,8 +142,8 @@ class SGMF(Baseline):
             batch = order[start : start + self.batch_size]
             self._update(batch, rows[batch], None if mask is None else mask[batch])
         with np.errstate(over="ignore", invalid="ignore"):
-            bound = np.linalg.norm(self.components_) * np.linalg.norm(self.codes_)
-        if not np.isfinite(bound):  # then not even their product can be trusted to be
+            energy = (np.linalg.norm(self.components_) * np.linalg.norm(self.codes_)) ** 2
+        if not np.isfinite(energy):  # then the error cannot be computed in this precision
             raise DivergedError("SGMF diverged: give a smaller step or code_step.")
 
     def _update(

@@ -1,12 +1,8 @@
-"""What an experiment gives back: numbers, claims, pictures; and where it ran."""
+"""What an experiment returns: numbers, claims, pictures."""
 
-import os
-import platform
 import statistics
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NamedTuple, TypeVar
 
 from numpy.typing import NDArray
@@ -14,8 +10,6 @@ from numpy.typing import NDArray
 T = TypeVar("T")
 Track = Callable[[Iterable[T], str, int], Iterator[T]]
 """Shows progress: the items as they are, the name of the part, and how many there are."""
-
-PACKAGES = ("omfb", "numpy", "scipy", "scikit-learn", "numba", "matplotlib")
 
 
 def untracked(items: Iterable[T], part: str, total: int) -> Iterator[T]:
@@ -35,18 +29,17 @@ class Number(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """Something that the paper, or this project, says, and whether it came back."""
+    """A result that the paper or this project states, and whether this run reproduced it."""
 
     text: str
     expected: str
     measured: str
-    holds: bool | None
-    """None where this run cannot tell."""
+    reproduced: bool
 
 
 @dataclass
 class Outcome:
-    """All that an experiment found.
+    """The results of an experiment.
 
     Attributes
     ----------
@@ -56,8 +49,9 @@ class Outcome:
         Every parameter, by method.
     numbers : list of Number
     table : list of dict
-        The summary, a method in a row, words to words.
+        The summary: a row for each method, text by column.
     claims : list of Claim
+        Those that this run is long enough, and has the data, to decide.
     pictures : dict of ndarray
         Rows of images, by caption.
     atoms : dict of ndarray
@@ -73,7 +67,7 @@ class Outcome:
     atoms: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def add(self, method: str, measure: str, passes: float, value: float, repeat: int = 0) -> None:
-        """Note a number."""
+        """Record a number."""
         self.numbers.append(
             Number(self.experiment, method, measure, repeat, float(passes), float(value))
         )
@@ -106,38 +100,3 @@ def mean_and_spread(values: list[float]) -> str:
     """Mean ± standard deviation."""
     mean = f"{statistics.fmean(values):.2f}".replace("-", "−")
     return f"{mean} ± {statistics.stdev(values):.2f}" if len(values) > 1 else mean
-
-
-def environment() -> dict[str, Any]:
-    """Versions, threads and the kind of machine; nothing that names it."""
-    return {
-        "python": platform.python_version(),
-        **{package: _version(package) for package in PACKAGES},
-        "threads": _threads(),
-        "cores": os.cpu_count(),
-        "processor": _processor(),
-        "system": f"{platform.system()} {platform.machine()}",
-    }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _threads() -> dict[str, int]:
-    from threadpoolctl import threadpool_info  # scikit-learn depends on it
-
-    pools = {f"{pool['internal_api']}": int(pool["num_threads"]) for pool in threadpool_info()}
-    return {**pools, "available": len(os.sched_getaffinity(0)) if sys.platform == "linux" else 0}
-
-
-def _processor() -> str:
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as lines:
-            models = [line.split(":", 1)[1] for line in lines if line.startswith("model name")]
-        return models[0].strip()
-    except (OSError, IndexError):
-        return platform.processor()
