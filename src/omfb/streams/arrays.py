@@ -88,6 +88,7 @@ class NpySource(ArraySource):
     def __init__(self, X: np.memmap[Any, Any], path: Path) -> None:
         super().__init__(X, str(path))
         self._mapped = None
+        self.path = path
         self._path, self._first_byte = path, X.offset
         self._descriptor = -1
 
@@ -159,6 +160,7 @@ class ZippedSource(GroupedSource):
 
     def __init__(self, path: Path, member: str) -> None:
         self.name = str(path)
+        self.path = path
         self._path, self.member = path, member
         with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
             shape, _, self.stored = read_header(stream, self.name)
