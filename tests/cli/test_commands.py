@@ -122,20 +122,19 @@ def test_a_log_has_json_lines(folder, tmp_path):
 
 def test_a_log_has_a_line_per_second_also_beside_a_bar(folder, tmp_path, monkeypatch):
     from omfb.cli import _progress as progress
-    from omfb.formats import open_stream
-    from omfb.learner.fit_stream import Place
+    from omfb.learner.fit_stream import Progress
 
     seconds = [0.0]
+    bar = MagicMock()
     monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
-    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(progress, "_bar", lambda n_passes: (MagicMock(), 0))
-    source = open_stream(folder / "faces.npy")
-    place = Place(1, {}, 30, np.zeros(0, dtype=bool))
+    monkeypatch.setattr(progress, "bar_where_seen", lambda max_iter: bar)
+    at = Progress(number=1, max_iter=1, n_rows=30, error=0.5, done=0.1, finished=False)
     log = tmp_path / "log"
-    with progress.Progress(OMFB.load(folder / "faces.omfb"), source, False, log) as shown:
+    with progress.Shown(1, False, log) as shown:
         for _ in range(16):
-            shown.update(place)
+            shown.update(at)
             seconds[0] += 0.25
+    assert bar.update.call_count == 16
     assert log.read_text().count("\n") == 3
 
 

@@ -10,11 +10,14 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
+from ..streams.ahead import AHEAD
 from .checkpoints import Checkpoints, Place, resumed
 from .learner import Learner, Now
 
 # Enough to hide what a step costs beside its rows, few enough to lose.
 PIPE_ROWS = 256
+# What is read ahead stays within this, but for one block.
+AHEAD_BYTES = 1 << 26
 
 
 class StopFitting(Exception):  # noqa: N818
@@ -185,7 +188,10 @@ class _Fit:
             length = min(length, self._rows_of_a_pipe(batch_size))
         shuffle = self._shuffle if source.rereadable else False
         blocks = source.blocks(length, shuffle, self._rng, position)
-        return read_ahead(blocks) if source.read_ahead else blocks
+        if not source.read_ahead:
+            return blocks
+        block_bytes = length * max(source.n_features, 1) * source.dtype.itemsize
+        return read_ahead(blocks, max(1, min(AHEAD, AHEAD_BYTES // block_bytes)))
 
     def _rows_of_a_pipe(self, batch_size: int) -> int:
         """Rows of a pipe to wait for: those that came and are not learned yet are lost with it.

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 # A block is about this large: many kernel blocks, and a small part of memory.
 BLOCK_BYTES = 1 << 22
+# Of wide rows, as many, but no more than so many times the bytes.
+WIDE_ROWS = 256
+WIDE_BLOCKS = 16
 # Of content larger than this, parts that come to this are digested.
 DIGEST_BYTES = 1 << 26
 DIGEST_PARTS = 64
@@ -214,9 +217,14 @@ def _digest_file(digest: Any, path: Path) -> None:
 
 
 def rows_per_block(n_features: int, dtype: np.dtype[Any], multiple: int) -> int:
-    """How many rows make a block, at least `multiple` and a multiple of it."""
+    """How many rows make a block, at least `multiple` and a multiple of it.
+
+    Where rows are wide, a block is larger than others: each block costs some passes over the
+    dictionary, which many rows must share.
+    """
     row_bytes = max(n_features, 1) * dtype.itemsize
-    return multiple * max(1, BLOCK_BYTES // (row_bytes * multiple))
+    rows = max(BLOCK_BYTES // row_bytes, min(WIDE_ROWS, WIDE_BLOCKS * BLOCK_BYTES // row_bytes))
+    return multiple * max(1, rows // multiple)
 
 
 class GroupedSource(Source):
