@@ -1,6 +1,7 @@
 """State carried between steps (`State`), and diagnostics of a step (`Info`)."""
 
 import math
+import sys
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -105,7 +106,14 @@ class Info(NamedTuple):
 
     def plus(self, other: "Info") -> "Info":
         """The energies of both."""
-        return Info(self.residual + other.residual, self.energy + other.energy)
+        return Info(self.residual + other.residual, self.energy + other.energy).sound()
+
+    def sound(self) -> "Info":
+        """Finite energies: where their computation overflowed, nothing counts as explained."""
+        if math.isfinite(self.residual) and math.isfinite(self.energy):
+            return self
+        energy = self.energy if math.isfinite(self.energy) else sys.float_info.max
+        return Info(energy, energy)
 
     @property
     def error(self) -> float:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.encode import encode
+from ..core.kernels.shared import gram
 from ..core.rule import Rule
 from ..core.start import window_length
 from ..core.state import Info, State, check_state
@@ -93,11 +94,16 @@ class Broyden:
 
     def step(self, state: State, rows: Any, *, reuse: bool) -> tuple[State, Matrix, Info]:
         """See `Engine.step`."""
-        return step(state, rows, reuse=reuse)
+        state, codes, info = step(state, rows, reuse=reuse)
+        if state.G.diagonal().min() < 0.0:
+            # Rows of sizes so different that rounding took over: what C is counts.
+            state = replace(state, G=gram(state.C), drift=0)
+        return state, codes, info.sound()
 
     def encode(self, state: State, rows: Any) -> tuple[Matrix, Info]:
         """See `Engine.encode`."""
-        return encode(state, rows)
+        codes, info = encode(state, rows)
+        return codes, info.sound()
 
     def decode(self, state: State, codes: Matrix) -> Matrix:
         """See `Engine.decode`."""
