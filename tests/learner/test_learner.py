@@ -13,6 +13,7 @@ import pytest
 from omfb import OMFB, Info, Learner, Rule
 from omfb.core.state import State
 from omfb.learner import engine as engines
+from omfb.learner.learner import Now
 from omfb.learner.snapshot import Parts, learner_from, learner_parts
 from omfb.persistence import read_model, write_model
 
@@ -229,7 +230,7 @@ def test_every_field_of_a_state_survives_a_file(tmp_path):
         if field.name not in given
     }
     state = dataclasses.replace(state, **rest)
-    learner = Learner.resumed(engines_now(state), n_components=2)
+    learner = Learner(2, now=Now(state, Info(1.0, 4.0)))
     parts = learner_parts(learner)
     write_model(tmp_path / "m", parts.header, parts.tensors)
     loaded = learner_from(Parts(*read_model(tmp_path / "m"))).now
@@ -241,12 +242,6 @@ def test_every_field_of_a_state_survives_a_file(tmp_path):
     for field in dataclasses.fields(Rule):
         default = getattr(Rule(), field.name)
         assert getattr(loaded.state.rule, field.name) != default, field.name
-
-
-def engines_now(state):
-    from omfb.learner.learner import Now
-
-    return Now(state, Info(1.0, 4.0))
 
 
 @dataclasses.dataclass(frozen=True)

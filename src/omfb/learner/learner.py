@@ -3,7 +3,7 @@
 import threading
 import weakref
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -58,6 +58,8 @@ class Learner:
         Seed of what is drawn at random for it.
     feature_names : list of str or None, default=None
     engine : Engine
+    now : Now or None, default=None
+        What another learner has learned, to go on from.
 
     Examples
     --------
@@ -80,20 +82,14 @@ class Learner:
         seed: int = 0,
         feature_names: list[str] | None = None,
         engine: Engine = BROYDEN,
+        now: Now | None = None,
     ) -> None:
         self.n_components = checked_count("n_components", n_components, "how many atoms to learn")
         self.init, self.seed, self.feature_names, self.engine = init, seed, feature_names, engine
         self._rule = Rule() if rule is None else rule
-        self._now: Now | None = None
+        self._now = now
         self._second: _SecondCopy | None = None
         self._lock = threading.Lock()
-
-    @classmethod
-    def resumed(cls, now: Now, **settings: Any) -> Self:
-        """A learner that goes on from what another one was at."""
-        learner = cls(rule=now.state.rule, **settings)
-        learner._now = now
-        return learner
 
     # -- what it is -------------------------------------------------------------------------
 
@@ -207,18 +203,18 @@ class Learner:
 
     def under(self, rule: Any) -> "Learner":
         """A learner that goes on from here on its own, under a rule."""
-        other = self.copy()
-        other._now = replace(self.now, state=self.engine.with_rule(self.now.state, rule))
-        return other
+        now = self.now
+        return self._with(replace(now, state=self.engine.with_rule(now.state, rule)))
 
     def copy(self) -> "Learner":
         """A learner that goes on from here on its own."""
-        other = type(self)(
+        return self._with(self._now)
+
+    def _with(self, now: Now | None) -> "Learner":
+        return type(self)(
             self.n_components, self._rule, init=self.init, seed=self.seed,
-            feature_names=self.feature_names, engine=self.engine,
+            feature_names=self.feature_names, engine=self.engine, now=now,
         )  # fmt: skip
-        other._now = self._now
-        return other
 
     def become(self, other: "Learner") -> None:
         """Go on from where another learner is."""

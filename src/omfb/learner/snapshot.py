@@ -101,8 +101,8 @@ def _learner(header: dict[str, Any], tensors: Tensors) -> Learner:
         Info(totals.residual, totals.energy),
         _head(header["head"], tensors, n_features),
     )
-    return Learner.resumed(
-        now, n_components=n_components, init=init, seed=seed, feature_names=names, engine=engine
+    return Learner(
+        n_components, state.rule, init=init, seed=seed, feature_names=names, engine=engine, now=now
     )
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from .modelfile import Tensors
+Tensors = dict[str, Any]
 
 STATE_COUNTERS = ("n_seen", "drift", "since", "entries")
 STATE_NUMBERS = ("scale", "least_ridge", "residual", "prior")

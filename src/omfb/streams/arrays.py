@@ -266,7 +266,7 @@ def _mapping(X: Any) -> mmap.mmap | None:
     while isinstance(X, np.ndarray):
         # Pages of a copy-on-write map ("c") are the only copy of what was written to them.
         if isinstance(X, np.memmap) and X.mode in ("r", "r+"):
-            mapped = X._mmap  # type: ignore[attr-defined]
+            mapped = X._mmap  # type: ignore[attr-defined]  # noqa: SLF001
             return mapped if hasattr(mapped, "madvise") else None
         X = X.base
     return None
