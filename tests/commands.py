@@ -25,7 +25,7 @@ main()
 SERVER = """
 import contextlib, io, json, os, resource, sys
 import numpy as np
-import omfb.cli, omfb.estimators.omfb, omfb.estimators.imputer, pyarrow.csv, pyarrow.parquet, rich.console
+import omfb.cli, omfb.estimators.omfb, pyarrow.csv, pyarrow.parquet, rich.console
 
 rows = np.random.default_rng(0).random((40, 5))
 for batch_size in (1, 3):

@@ -79,7 +79,7 @@ class Filter:
 
     def _save(self) -> None:
         if self._done > self._saved and self._filler.learn:
-            self._saver.save(self._filler.model, pipe={"rows": self._done})
+            self._saver.save(self._filler.model.snapshot(), pipe={"rows": self._done})
         self._saved = self._done
 
     def _leave(self) -> None:

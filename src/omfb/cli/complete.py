@@ -78,7 +78,7 @@ def complete(
                 Filter(source, filler, saver, stop).run(_rows_seen(start) if saver.exists else 0)
                 return
             _complete_file(source, filler, output, stop)
-        saver.save(fitted)
+        saver.save(fitted.snapshot())
 
 
 def _rows_seen(checkpoint: Path) -> int:

@@ -290,7 +290,7 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         if "_learner" in other.__dict__:
-            other.adopt(self._learner.copy())
+            other.adopt(Learner.from_snapshot(self._learner.snapshot()))
         return other
 
     def __sklearn_is_fitted__(self) -> bool:

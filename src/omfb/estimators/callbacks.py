@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..learner.learner import Learner
 from ..learner.progress import logger
 
 __all__ = ["CallbackSupportMixin", "Passes", "with_callbacks"]
@@ -53,7 +54,10 @@ class Passes:
             self._tell_end_of(self._root)
 
     def _tell_end_of(self, task: Any) -> bool:
-        so_far = {"_learner": self._learner.copy(), "n_iter_": self._n_passes}
+        so_far = {
+            "_learner": Learner.from_snapshot(self._learner.snapshot()),
+            "n_iter_": self._n_passes,
+        }
         return bool(
             task.call_on_fit_task_end(
                 estimator=self._estimator, X=self._X, reconstruction_attributes=so_far

@@ -7,7 +7,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.rule import NUMBERS as RULE_NUMBERS
-from ..learner.snapshot import FAULTS, Parts, learner_from, learner_parts, not_written_by_omfb
+from ..learner.learner import Learner
+from ..learner.snapshot import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model
 from ..persistence.records import plain
 from .parameters import check_parameters, init_array
@@ -32,7 +33,7 @@ class SavedMixin:
         check_is_fitted(self)
         check_parameters(self)
         learner = self.learner_  # type: ignore[attr-defined]
-        parts = learner_parts(learner)
+        parts = parts_of(learner.snapshot())
         header = {**file_header(self), **parts.header}
         init = self.init  # type: ignore[attr-defined]
         if not isinstance(init, str):
@@ -91,7 +92,7 @@ def _parameter(name: str, value: Any) -> Any:
 
 
 def _loaded(cls: Any, parts: Parts) -> Any:
-    learner = learner_from(parts)
+    learner = Learner.from_snapshot(snapshot_of(parts))
     header = parts.header
     try:
         parameters = dict(header["parameters"])

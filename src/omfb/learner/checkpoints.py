@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..persistence import ModelFileError, locked, read_model, write_model
 from ..persistence.modelfile import Tensors
 from ..streams import Position, Source
-from .learner import Learner, Now
-from .snapshot import FAULTS, Parts, learner_from, learner_parts
+from .learner import Learner, Snapshot
+from .snapshot import FAULTS, Parts, parts_of, snapshot_of
 
 # A checkpoint that takes long is written less often, so that it never costs more than 2 %.
 LONGEST_SHARE = 0.02
@@ -205,26 +205,18 @@ class Checkpoints:
             return n_rows - self._rows_then >= self._rows
         return time.monotonic() >= self._due
 
-    def save_if_due(self, learner: Learner, now: Now, place: Place | None = None) -> None:
-        """Write what was learned if it is time."""
-        if self.is_due(now.state.n_seen):
-            self.save(learner, now, place)
-
-    def save(
-        self, learner: Learner, now: Now | None = None, place: Place | None = None, **more: Any
-    ) -> None:
+    def save(self, snapshot: Snapshot, place: Place | None = None, **more: Any) -> None:
         """Write what was learned, and where the fit or the pipe is."""
         if self.path is None:
             return
         began = time.monotonic()
-        now = learner.now if now is None else now
-        parts = learner_parts(learner, now)
+        parts = parts_of(snapshot)
         training = None if place is None else place.parts(parts.tensors)
         header = {**self.header, **parts.header, "training": training, **more}
         write_model(self.path, header, parts.tensors)
         ended = time.monotonic()
         self._due = ended + max(self._seconds or 0.0, (ended - began) / LONGEST_SHARE)
-        self._rows_then = now.state.n_seen
+        self._rows_then = snapshot.n_seen
 
 
 def resumed(learner: Learner, saver: Checkpoints, source: Source, max_iter: int) -> Place:
@@ -234,7 +226,7 @@ def resumed(learner: Learner, saver: Checkpoints, source: Source, max_iter: int)
     parts = Parts(*read_model(path))
     try:
         place = Place.of(parts.header, parts.tensors)
-        before = learner_from(parts)
+        before = snapshot_of(parts)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     if place is None:
@@ -252,7 +244,7 @@ def resumed(learner: Learner, saver: Checkpoints, source: Source, max_iter: int)
         raise ModelFileError(
             f"{path}: a checkpoint that omfb cannot have written ({error})."
         ) from error
-    learner.become(before)
+    learner.restore(before)
     return place
 
 
@@ -274,11 +266,11 @@ def _same_init(before: Any, now: Any) -> bool:
 
 
 def _same_data(
-    header: dict[str, Any], now: dict[str, Any], before: Learner, source: Source
+    header: dict[str, Any], now: dict[str, Any], before: Snapshot, source: Source
 ) -> bool:
     """Whether all that the checkpoint tells of its data is so; older ones tell less."""
     told = header.get("source")
-    if not isinstance(told, dict) or before.n_features != source.n_features:
+    if not isinstance(told, dict) or told.get("n_features") != source.n_features:
         return False
     same = all(now.get(name) == value for name, value in told.items())
     return same and before.feature_names == source.feature_names

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ..streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
 from ..streams.ahead import AHEAD
 from .checkpoints import Checkpoints, Place, resumed
-from .learner import Learner, Now
+from .learner import Learner, Snapshot
 
 # Enough to hide what a step costs beside its rows, few enough to lose.
 PIPE_ROWS = 256
@@ -67,7 +67,7 @@ class _At:
     """A model and its place, which belong together, exchanged as one thing."""
 
     place: Place
-    now: Now | None
+    snapshot: Snapshot
 
 
 def fit_stream(
@@ -125,16 +125,16 @@ def fit_stream(
         raise ValueError(f"{source.name} can be read once only: max_iter must be 1.")
     with Checkpoints(checkpoint, every, header or {}, source, resume=resume) as saver:
         rng = np.random.RandomState(0) if rng is None else rng
-        at = _At(Place.first(rng, source.n_features), None)
+        at = _At(Place.first(rng, source.n_features), learner.snapshot())
         if saver.exists:
             rng = np.random.RandomState(0)  # the caller's is left alone
-            at = _At(resumed(learner, saver, source, max_iter), learner.now)
+            at = _At(resumed(learner, saver, source, max_iter), learner.snapshot())
         fit = _Fit(learner, source, max_iter, tol, shuffle, rng, saver, on_block, at)
         try:
             fit.run(passes)
         except (StopFitting, KeyboardInterrupt):
-            if fit.at.now is not None:
-                saver.save(learner, fit.at.now, fit.at.place)
+            if fit.at.snapshot.n_seen:
+                saver.save(fit.at.snapshot, fit.at.place)
             raise
         return fit.at.place
 
@@ -161,7 +161,7 @@ class _Fit:
             self._end_pass(stop)
         if passes is not None:
             passes.finish()
-        self._saver.save(self._learner, self._learner.now, self.at.place)
+        self._saver.save(self.at.snapshot, self.at.place)
 
     def _pass(self) -> None:
         place = self.at.place
@@ -175,7 +175,7 @@ class _Fit:
             if unseen.any():
                 unseen = unseen & ~_observed(block)
             place = replace(place, position=position, unseen=unseen)
-            self.at = _At(place, self._learner.now)
+            self.at = _At(place, self._learner.snapshot())
             self._between_blocks()
         if not self._learner.started:
             raise DataError(f"{self._source.name}: no rows.")
@@ -212,28 +212,24 @@ class _Fit:
         else:
             random = self._rng.get_state(legacy=False)
             place = Place(place.number + 1, random, None, place.unseen, error_before=error)
-        self.at = _At(place, self._learner.now)
+        self.at = _At(place, self._learner.snapshot())
         self._between_blocks()
 
     def _between_blocks(self) -> None:
-        at = self.at
-        if at.now is None:  # a pipe that was silent from the beginning
-            progress = Progress(1, self._max_iter, 0, 0.0, None, finished=False)
-        else:
-            if not at.place.finished:
-                self._saver.save_if_due(self._learner, at.now, at.place)
-            progress = self._progress(at.place, at.now)
+        place, snapshot = self.at.place, self.at.snapshot
+        if not place.finished and self._saver.is_due(snapshot.n_seen):
+            self._saver.save(snapshot, place)
         if self._on_block is not None:
-            self._on_block(progress)
+            self._on_block(self._progress(place, snapshot))
 
-    def _progress(self, place: Place, now: Now) -> Progress:
+    def _progress(self, place: Place, snapshot: Snapshot) -> Progress:
         within = self._source.fraction(place.position)
         done = None if within is None else (place.number - 1 + within) / self._max_iter
         return Progress(
             number=place.number,
             max_iter=self._max_iter,
-            n_rows=now.state.n_seen,
-            error=now.totals.error,
+            n_rows=snapshot.n_seen,
+            error=0.0 if snapshot.now is None else snapshot.now.totals.error,
             done=1.0 if place.finished else done,
             finished=place.finished,
         )

@@ -3,7 +3,7 @@
 import threading
 import weakref
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -39,6 +39,24 @@ class Now:
     head: Any = None
 
 
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All that a learner is at one moment; later rows leave it alone. Taking one costs nothing."""
+
+    n_components: int
+    rule: Any
+    init: Init
+    seed: int
+    feature_names: list[str] | None
+    engine: Engine
+    now: Now | None
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned from, in all passes."""
+        return 0 if self.now is None else self.now.state.n_seen
+
+
 class Learner:
     """A model that learns from rows, codes them and fills what is missing in them.
 
@@ -58,8 +76,6 @@ class Learner:
         Seed of what is drawn at random for it.
     feature_names : list of str or None, default=None
     engine : Engine
-    now : Now or None, default=None
-        What another learner has learned, to go on from.
 
     Examples
     --------
@@ -82,12 +98,11 @@ class Learner:
         seed: int = 0,
         feature_names: list[str] | None = None,
         engine: Engine = BROYDEN,
-        now: Now | None = None,
     ) -> None:
         self.n_components = checked_count("n_components", n_components, "how many atoms to learn")
         self.init, self.seed, self.feature_names, self.engine = init, seed, feature_names, engine
         self._rule = Rule() if rule is None else rule
-        self._now = now
+        self._now: Now | None = None
         self._second: _SecondCopy | None = None
         self._lock = threading.Lock()
 
@@ -201,27 +216,33 @@ class Learner:
         with self._lock:
             self._now = replace(self.now, head=None)
 
-    def under(self, rule: Any) -> "Learner":
-        """A learner that goes on from here on its own, under a rule."""
-        now = self.now
-        return self._with(replace(now, state=self.engine.with_rule(now.state, rule)))
-
-    def copy(self) -> "Learner":
-        """A learner that goes on from here on its own."""
-        return self._with(self._now)
-
-    def _with(self, now: Now | None) -> "Learner":
-        return type(self)(
-            self.n_components, self._rule, init=self.init, seed=self.seed,
-            feature_names=self.feature_names, engine=self.engine, now=now,
+    def snapshot(self) -> Snapshot:
+        """All that the learner is at this moment."""
+        return Snapshot(
+            self.n_components, self._rule, self.init, self.seed, self.feature_names, self.engine,
+            self._now,
         )  # fmt: skip
 
-    def become(self, other: "Learner") -> None:
-        """Go on from where another learner is."""
+    @classmethod
+    def from_snapshot(cls, snapshot: Snapshot) -> Self:
+        """A learner that goes on from a snapshot, on its own."""
+        learner = cls(snapshot.n_components)
+        learner.restore(snapshot)
+        return learner
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Become what the snapshot is of."""
         with self._lock:
-            self.init, self.seed, self.engine = other.init, other.seed, other.engine
-            self.n_components, self.feature_names = other.n_components, other.feature_names
-            self._now = other.now
+            self.n_components, self._rule = snapshot.n_components, snapshot.rule
+            self.init, self.seed, self.engine = snapshot.init, snapshot.seed, snapshot.engine
+            self.feature_names = snapshot.feature_names
+            self._now = snapshot.now
+
+    def under(self, rule: Any) -> Self:
+        """A learner that goes on from here on its own, under a rule."""
+        now = self.now
+        now = replace(now, state=self.engine.with_rule(now.state, rule))
+        return self.from_snapshot(replace(self.snapshot(), rule=rule, now=now))
 
     # -- inside -----------------------------------------------------------------------------
 

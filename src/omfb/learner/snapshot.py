@@ -1,4 +1,4 @@
-"""A learner as a header and tensors, as model files and checkpoints hold it, and back."""
+"""A snapshot as a header and tensors, as model files and checkpoints hold it, and back."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +12,7 @@ from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
 from .engine import ENGINES, Init
-from .learner import Learner, Now
+from .learner import Now, Snapshot
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGEST_SEED = 2**64 - 1
@@ -28,18 +28,23 @@ class Parts:
     tensors: Tensors
 
 
-def learner_parts(learner: Learner, now: Now | None = None) -> Parts:
-    """All that a learner is, now or at another moment; a ValueError if it could not be loaded."""
-    now = learner.now if now is None else now
-    learner.engine.check(now.state)
+def parts_of(snapshot: Snapshot) -> Parts:
+    """The parts of a snapshot; a ValueError if they could not be read again."""
+    now = snapshot.now
+    if now is None:
+        raise ValueError("Nothing was learned yet: there is nothing to keep.")
+    try:
+        snapshot.engine.check(now.state)
+    except ValueError as error:
+        raise ValueError(f"The model cannot be saved: {error}. Fit it again.") from error
     tensors: Tensors = {}
     header = {
         "learner": {
-            "engine": learner.engine.name,
-            "n_components": learner.n_components,
-            "init": init_parts(learner.init, "learner.init", tensors),
-            "seed": int(learner.seed),
-            "feature_names": _names_or_none(learner.feature_names),
+            "engine": snapshot.engine.name,
+            "n_components": snapshot.n_components,
+            "init": init_parts(snapshot.init, "learner.init", tensors),
+            "seed": int(snapshot.seed),
+            "feature_names": _names_or_none(snapshot.feature_names),
         },
         "state": flatten(now.state, "state", tensors),
         "totals": {
@@ -51,8 +56,8 @@ def learner_parts(learner: Learner, now: Now | None = None) -> Parts:
     return Parts(header, tensors)
 
 
-def learner_from(parts: Parts) -> Learner:
-    """The learner that the parts are of, each part checked against the others.
+def snapshot_of(parts: Parts) -> Snapshot:
+    """The snapshot that the parts are of, each part checked against the others.
 
     Raises
     ------
@@ -60,7 +65,7 @@ def learner_from(parts: Parts) -> Learner:
         If they are of none.
     """
     try:
-        return _learner(parts.header, parts.tensors)
+        return _snapshot(parts.header, parts.tensors)
     except FAULTS as error:
         raise not_written_by_omfb(error) from error
 
@@ -79,7 +84,7 @@ def init_parts(init: Init, name: str, tensors: Tensors) -> str | None:
     return None
 
 
-def _learner(header: dict[str, Any], tensors: Tensors) -> Learner:
+def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
     about = header["learner"]
     engine = ENGINES[about["engine"]]
     state: Any = unflatten(engine.state_type, header["state"], tensors, "state")
@@ -101,9 +106,7 @@ def _learner(header: dict[str, Any], tensors: Tensors) -> Learner:
         Info(totals.residual, totals.energy),
         _head(header["head"], tensors, n_features),
     )
-    return Learner(
-        n_components, state.rule, init=init, seed=seed, feature_names=names, engine=engine, now=now
-    )
+    return Snapshot(n_components, state.rule, init, seed, names, engine, now)
 
 
 @dataclass(frozen=True)
