@@ -23,6 +23,7 @@ from ..making import sparse
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(base, "WIDE_BLOCKS", 1)
     monkeypatch.setattr(base, "SHUFFLE_BYTES", 1 << 12)
 
 
@@ -97,7 +98,7 @@ def test_a_checkpoint_is_refused_for_another_fit(tmp_path, small_blocks):
     with pytest.raises(ValueError, match="resume=True needs a checkpoint"):
         model.fit(X, resume=True)
     _stopped_after(model, open_stream(X), checkpoint, 3)
-    with pytest.raises(CheckpointError, match="exists already. Pass resume=True"):
+    with pytest.raises(CheckpointError, match=r"exists already\. Pass resume=True"):
         model.fit(X, checkpoint=checkpoint)
     with pytest.raises(CheckpointError, match=r"began with lam = 1\.0, not 2\.0"):
         OMFB(3, lam=2.0, random_state=0).fit(X, checkpoint=checkpoint, resume=True)

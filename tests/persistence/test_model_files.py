@@ -304,3 +304,68 @@ def test_absurd_shapes_newer_versions_and_pickles_are_refused(good):
     write_model(path, {**header, "version": VERSION + 1}, tensors)
     with pytest.raises(ModelFileError, match="written by a newer omfb"):
         OMFB.load(path)
+
+
+# -- what is saved can be loaded ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"n_components": 50}, {"init": np.ones((9, 2))}, {"ridge": np.float32(0.5)}, {"lam": 10**30}],
+)
+def test_parameters_that_were_set_after_the_fit_are_loaded(tmp_path, changed):
+    model = OMFB(3, random_state=0).fit(low_rank(100, 8)).set_params(**changed)
+    model.save(tmp_path / "m.omfb")
+    loaded = OMFB.load(tmp_path / "m.omfb")
+    np.testing.assert_equal(loaded.get_params(), model.get_params())
+    np.testing.assert_array_equal(loaded.components_, model.components_)
+
+
+@pytest.mark.parametrize(
+    "changed", [{"ridge": -1.0}, {"init": "zz"}, {"init": [[np.nan]]}, {"max_iter": "many"}]
+)
+def test_parameters_that_cannot_be_used_are_not_saved(tmp_path, changed):
+    model = OMFB(3, random_state=0).fit(low_rank(100, 8)).set_params(**changed)
+    with pytest.raises((TypeError, ValueError), match=next(iter(changed))):
+        model.save(tmp_path / "m.omfb")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("batch_size", [1, 4])
+def test_models_of_wild_ranges_are_finite_and_loaded(tmp_path, batch_size):
+    """Rows of sizes so different that rounding takes over in the Gram matrix."""
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X = rng.normal(size=(40, 5)) * 10.0 ** rng.uniform(-130, 130, size=(40, 1))
+        model = OMFB(3, batch_size=batch_size, random_state=0)
+        try:
+            model.fit(X)
+        except ValueError:
+            continue  # too large beside what came before: refused, with a reason
+        model.save(tmp_path / "m.omfb")
+        loaded = OMFB.load(tmp_path / "m.omfb")
+        assert np.isfinite(loaded.prequential_error_)
+        np.testing.assert_array_equal(loaded.components_, model.components_)
+
+
+# -- locks leave the user's files alone ---------------------------------------------------------
+
+
+def test_a_lock_leaves_files_of_the_user_alone(tmp_path):
+    path, own = tmp_path / "fit.ckpt", tmp_path / "fit.ckpt.lock"
+    own.write_text("mine")
+    with locked(path):
+        pass
+    assert own.read_text() == "mine"
+    assert os.listdir(tmp_path) == ["fit.ckpt.lock"]
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="links are followed on this system")
+def test_a_lock_does_not_follow_a_link(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (tmp_path / ".fit.ckpt.omfb-lock").symlink_to(victim)
+    with pytest.raises(OSError, match="omfb-lock"), locked(tmp_path / "fit.ckpt"):
+        pass
+    assert victim.read_text() == "precious"
+    assert (tmp_path / ".fit.ckpt.omfb-lock").is_symlink()
