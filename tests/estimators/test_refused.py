@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from omfb import OMFB
+from omfb.learner.engine import Broyden
 
 from ..making import BOTH, rows, snapshot, sparse
 
@@ -200,14 +201,21 @@ def test_the_prequential_error_is_finite_when_rows_become_huge(rng):
     assert np.isfinite(model.prequential_error_)
 
 
+class Undecided(Broyden):
+    """Its rows are infinity less infinity."""
+
+    def decode(self, state, codes):
+        return np.full((len(codes), len(state.C)), np.nan)
+
+
 def test_codes_whose_rows_overflow_are_refused_or_bounded(rng):
-    model = OMFB(3, random_state=0).fit(rows(rng))
-    codes = np.full((2, 3), 1e308)
-    try:
-        made = model.inverse_transform(codes)
-    except ValueError as error:
-        assert "overflow" in str(error)
-    else:
-        assert np.isfinite(made).all()
+    model = OMFB(3, init=np.ones((3, 10)), lam=1e300, random_state=0).fit(rows(rng))
+    assert np.array_equal(
+        model.inverse_transform([[1e308] * 3]), np.full((1, 10), np.finfo(float).max)
+    )
+    learner = model.learner_
+    learner.engine = Undecided()
+    with pytest.raises(ValueError, match="overflow"):
+        learner.decode(np.ones((1, 3)))
     with pytest.raises(ValueError, match="NaN or infinity"):
         model.learner_.decode(np.full((1, 3), np.nan))
