@@ -178,6 +178,43 @@ def test_what_is_held_stays_as_it_is_while_rows_are_learned(rng):
     assert pickle.dumps(held) == before
 
 
+def test_learners_that_share_a_past_do_not_disturb_each_other(rng):
+    """Their dictionaries are the same array until they learn."""
+    X = rows(rng, 80)
+    learner = Learner(3)
+    learner.learn(X[:30])
+    others = []
+    for row in X[30:60]:
+        learner.learn(row[None])
+        other = Learner.from_snapshot(learner.snapshot())
+        other.settle()  # no longer holds the very same thing, but the same array
+        another = learner.under(Rule(ridge=0.5))
+        others += [(one, one.components) for one in (other, another)]
+    for row in X[60:]:
+        learner.learn(row[None])
+    for one, components in others:
+        assert np.array_equal(one.components, components)
+
+
+def test_the_second_copy_is_used_and_never_grows_stale(rng):
+    """Between single rows come blocks, which change all of the dictionary."""
+    X = rows(rng, 90, 6000, holes=0.9)
+    learner = Learner(3)
+    learner.learn(X[:30])
+    state = learner.now.state
+    addresses = set()
+    for start in range(30, 90, 6):
+        for part in (X[start : start + 1], X[start + 1 : start + 2], X[start + 2 : start + 5],
+                     X[start + 5 : start + 6]):  # fmt: skip
+            learner.learn(part)
+            state = engines.BROYDEN.step(state, part, reuse=False)[0]
+            assert np.array_equal(learner.now.state.C, state.C)
+    for row in X[:20]:
+        learner.learn(row[None])
+        addresses.add(learner.now.state.C.__array_interface__["data"][0])
+    assert len(addresses) <= 3
+
+
 @pytest.mark.parametrize("holes", [0.0, 0.3, 0.8])
 @pytest.mark.parametrize("m", [10, 6000])
 def test_rows_one_by_one_equal_steps_that_copy(rng, holes, m):

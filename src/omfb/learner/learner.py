@@ -1,7 +1,8 @@
 """`Learner`: what a fitted model is, and all it can do. Everything else wraps it."""
 
+import math
+import sys
 import threading
-import weakref
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -21,7 +22,7 @@ FILL_ROWS = 1024
 SMALL_DICTIONARY = 1 << 14
 
 
-@dataclass(frozen=True, slots=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True)
 class Now:
     """All that learning changes, exchanged as one thing. Nobody writes into it.
 
@@ -274,7 +275,7 @@ class Learner:
         state, codes, info = self.engine.step(replace(state, C=spare), row, reuse=True)
         self._now = Now(state, now.totals.plus(info))
         if state.C is spare:
-            self._second = _SecondCopy(C, _observed_features(row, C), weakref.ref(now))
+            self._second = _SecondCopy(C, spare, _observed_features(row, C))
         return codes
 
     def __getstate__(self) -> dict[str, Any]:
@@ -292,22 +293,23 @@ class _SecondCopy:
     Parameters
     ----------
     array : ndarray of shape (n_features, n_components)
+    after : ndarray of the same shape
+        The dictionary after the last row.
     stale : ndarray of int, or None
         Features that the last row changed; None is all.
-    owner : weak reference
-        To what the array is a part of: while it lives, somebody uses the array.
     """
 
     def __init__(
-        self, array: NDArray[Any], stale: NDArray[Any] | None, owner: "weakref.ref[Now]"
+        self, array: NDArray[Any], after: NDArray[Any], stale: NDArray[Any] | None
     ) -> None:
-        self._array, self._stale, self._owner = array, stale, owner
+        self._array, self._after, self._stale = array, after, stale
 
     def up_to_date(self, C: NDArray[Any]) -> NDArray[Any]:
         """An array equal to C that nobody uses."""
-        if self._owner() is not None or not self._array.flags.writeable:
+        # Held here and by the call itself; by anybody else who has kept an older state, too.
+        if sys.getrefcount(self._array) > 2 or not self._array.flags.writeable:
             return C.copy()
-        if self._stale is None:
+        if self._stale is None or C is not self._after:
             np.copyto(self._array, C)
         else:
             self._array[self._stale] = C[self._stale]
@@ -318,7 +320,7 @@ def _observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:
     """Features of which a row observes something; None if it may be all."""
     if scipy.sparse.issparse(row):
         return row.tocsr().indices.copy()
-    if C.size < SMALL_DICTIONARY:
+    if C.size < SMALL_DICTIONARY or math.isfinite(row.sum()):
         return None
     observed = np.flatnonzero(~np.isnan(row[0]))
     return observed if 2 * len(observed) < len(C) else None
