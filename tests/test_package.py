@@ -1,5 +1,6 @@
 """The package as a whole: its names, and what importing it costs."""
 
+import importlib
 import importlib.metadata
 import importlib.resources
 import json
@@ -85,3 +86,34 @@ def test_the_version_is_the_installed_one():
 
 def test_the_typing_marker_is_shipped():
     assert importlib.resources.files("omfb").joinpath("py.typed").is_file()
+
+
+def test_only_public_names_are_listed():
+    assert dir(omfb) == sorted([*omfb.__all__, "__version__"])
+
+
+MOVED = [
+    "baselines", "codes", "estimator", "experiments", "factorizer", "frames", "parameters",
+    "pieces", "plots", "saving", "start", "state", "storage", "storage.locking", "training",
+    "updates",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_a_module_that_has_moved_says_where_it_is(name):
+    with pytest.raises(ImportError, match="is now omfb") as caught:
+        importlib.import_module(f"omfb.{name}")
+    place = str(caught.value).partition("is now ")[2].split()[0].rstrip(".")
+    importlib.import_module(place)
+    with pytest.raises(AttributeError, match="is now omfb"):
+        getattr(omfb, name.partition(".")[0])
+
+
+def test_a_module_that_never_was_is_simply_not_found():
+    with pytest.raises(ModuleNotFoundError, match=r"No module named 'omfb\.nonsense'"):
+        importlib.import_module("omfb.nonsense")
+
+
+def test_streams_are_opened_by_the_formats_now():
+    with pytest.raises(ImportError, match=r"is now omfb\.formats\.open_stream"):
+        from omfb.streams import open_stream  # noqa: F401
