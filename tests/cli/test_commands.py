@@ -119,7 +119,8 @@ def test_info_of_a_header_of_the_wrong_kind_is_one_line(folder, tmp_path, name, 
     if result.exit_code != 0:
         assert "m.omfb: not a model that omfb can have written" in _error(result, 1)
     else:
-        assert (name, value) == ("parameters", {})
+        assert name == "parameters"
+        assert isinstance(value, dict)  # what it may hold is for those who use them
 
 
 def test_a_fit_does_not_replace_its_own_data(folder, tmp_path):

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 # A block is about this large: many kernel blocks, and a small part of memory.
 BLOCK_BYTES = 1 << 22
 # Of wide rows, as many, but no more than so many times the bytes.
-WIDE_ROWS = 256
-WIDE_BLOCKS = 16
+WIDE_ROWS = 128
+WIDE_BLOCKS = 24
 # Of content larger than this, parts that come to this are digested.
 DIGEST_BYTES = 1 << 26
 DIGEST_PARTS = 64
