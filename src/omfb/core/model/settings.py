@@ -1,9 +1,10 @@
 """What the user gives; what is None is found from the stream."""
 
 from dataclasses import dataclass
-from typing import Literal
 
-Noise = Literal["shared", "feature"]
+from ..rule import COUNTS, NUMBERS, checked_count, checked_number, shown
+
+NOISES = ("shared", "feature")
 # Components that a table gets where nobody says how many: no more, as the cost grows with r².
 MOST_COMPONENTS = 100
 
@@ -22,6 +23,8 @@ class Settings:
         How many rows the first dictionary weighs.
     ridge : float or None
         Pull of a code towards zero, in the (scaled) data's units; None is the model's own.
+    smooth : float or None
+        Pull of a code towards that of the row before, for rows in time; None is found.
     shrink : float or None
         Pull of the dictionary towards zero, in rows; None is one for each component.
     inner_iter : int or None
@@ -35,19 +38,38 @@ class Settings:
     outliers : bool
         Whether entries far from what the rest of their row says count as missing, where the stream
         shows heavy tails.
+    in_time : bool
+        Whether neighbouring rows belong together.
     """
 
     n_components: int | None = None
     memory: float = 1.0
     lam: float | None = None
     ridge: float | None = None
+    smooth: float | None = None
     shrink: float | None = None
     inner_iter: int | None = None
     batch_size: int | None = None
     center: bool = True
     scale: bool = True
-    noise: Noise = "feature"
+    noise: str = "feature"
     outliers: bool = True
+    in_time: bool = False
+
+    def __post_init__(self) -> None:
+        for name, (what, hint, least, most) in NUMBERS.items():
+            value = getattr(self, name)
+            if value is not None:
+                number = checked_number(name, value, what, hint, least, most)
+                object.__setattr__(self, name, number)
+        for name, meaning in {"n_components": "how many at most", **COUNTS}.items():
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, checked_count(name, value, meaning))
+        if not self.memory > 0.0:
+            raise ValueError("memory=0 is the paper's rule, which finds nothing: use omfb.Rule.")
+        if self.noise not in NOISES:
+            raise ValueError(f"noise must be 'shared' or 'feature', got {shown(self.noise)}.")
 
     def components_for(self, n_features: int) -> int:
         """How many components a model of so many features has at most."""

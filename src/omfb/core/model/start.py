@@ -43,8 +43,20 @@ def head_rows(n_features: int, n_components: int) -> int:
     return max(2 * n_components, min(HEAD_ROWS, fit_in))
 
 
-def start(head: Any, settings: Settings, seed: int) -> Model:
-    """The model before it learns from any row; `head` (n, m) holds the first ones."""
+def start(
+    head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "data"
+) -> Model:
+    """The model before it learns from any row.
+
+    Parameters
+    ----------
+    head : ndarray or scipy.sparse of shape (n, m)
+        The first rows of the stream.
+    settings : Settings
+    seed : int
+    init : {"data", "random"} or ndarray of shape (n_components, m)
+        The first dictionary: found from the head, uniform on [0, 1), or given.
+    """
     dtype = head.dtype
     rows = dense_with_holes(head) if scipy.sparse.issparse(head) else head
     rows = rows[: head_rows(rows.shape[1], settings.components_for(rows.shape[1]))]
@@ -58,6 +70,9 @@ def start(head: Any, settings: Settings, seed: int) -> Model:
     share = max(float(seen.mean()), 1.0 / max(seen.size, 1))
     C, variance = _directions(Z, share, r, rng)
     noise = float(np.sqrt(variance))
+    if not isinstance(init, str) or init == "random":
+        given = rng.random((r, m)) if isinstance(init, str) else np.asarray(init, np.float64)
+        C[:, :r] = given[:r].T / unit[:, None]
     C /= noise
     n_rows = max(len(rows) * share * HEAD_WEIGHT, 1.0) if settings.lam is None else settings.lam
     v = np.append(np.maximum(np.mean(C[:, :r] ** 2, axis=0), 1e-6), 0.1 / variance)

@@ -11,6 +11,7 @@ from .settings import Settings
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
 
+FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # A feature's share of the average count that its part of S is not below.
 LEAST_SHARE = 0.02
 
@@ -159,6 +160,11 @@ class Model:
     memory: Memory | None = None
 
     @property
+    def rule(self) -> Settings:
+        """How to learn."""
+        return self.settings
+
+    @property
     def n_components(self) -> int:
         """Components, in use or not."""
         return self.C.shape[1] - 1
@@ -208,3 +214,59 @@ def least_variance(n_features: int, n_rows: float) -> float:
     n = max(n_rows, 1.0)
     a = n_features / n
     return float(1.0 / (2.0 * np.sqrt(a) + a / (1.0 + np.sqrt(a)) ** 2) / n)
+
+
+def check_model(model: Model) -> None:
+    """Refuse, by a ValueError, a model that no learning can have led to."""
+    m, R = model.C.shape if model.C.ndim == 2 else (0, 0)
+    r = R - 1
+    _demand(m > 0 and r > 0 and model.C.dtype in FLOATS, "its dictionary is no matrix")
+    shapes = {
+        "G": (R, R), "S": (R, R), "Sigma": (R, R), "unsure": (r, r), "v": (R,), "center": (m,),
+        "unit": (m,), "noise": (m,), "counts": (m,), "rarity": (m,), "errors": (2, m),
+        "judged": (2, 2), "trial": (3,),
+    }  # fmt: skip
+    for name, shape in shapes.items():
+        array = getattr(model, name)
+        _demand(array.shape == shape and array.dtype == np.float64, f"{name} does not fit")
+        _demand(bool(np.isfinite(array).all()), f"{name} is not finite")
+    codes = model.C_codes
+    _demand(
+        codes is None or (codes.shape == (m, R) and codes.dtype == model.C.dtype), "C_codes"
+    )
+    for name in ("outliers", "runs"):
+        array = getattr(model, name)
+        _demand(array.shape == (m,) and array.dtype == np.int64, f"{name} does not fit")
+    _demand(model.masks.ndim == 2 and model.masks.shape[1] == m, "masks do not fit")
+    _demand(model.masks.dtype == np.bool_ and len(model.masks) > 0, "masks are none")
+    _demand(model.histogram.ndim == 1 and model.histogram.dtype == np.float64, "no histogram")
+    for name in ("v", "unit", "noise", "rarity"):
+        _demand(bool((getattr(model, name) > 0.0).all()), f"{name} is not above zero")
+    for name in ("counts", "histogram", "errors"):
+        _demand(bool((getattr(model, name) >= 0.0).all()), f"{name} is below zero")
+    for name in ("n_seen", "n_entries", "checked"):
+        _demand(getattr(model, name) >= 0, f"{name} is below zero")
+    _demand(model.batch_left > 0 and model.period_left > 0, "no rows are left to its batch")
+    _demand(r <= model.settings.components_for(m), "more components than it may have")
+    _demand(bool((np.diagonal(model.S) > 0.0).all()), "a precision that is not above zero")
+    if model.memory is not None:
+        _check_memory(model.memory, m, r)
+
+
+def _check_memory(memory: Memory, m: int, r: int) -> None:
+    shapes = {
+        "codes": (r,), "residuals": (m,), "code": (r,), "covariance": (r, r), "residual": (m,),
+    }  # fmt: skip
+    for name, shape in shapes.items():
+        array = getattr(memory, name)
+        _demand(array.shape == shape and array.dtype == np.float64, f"memory.{name} does not fit")
+        _demand(bool(np.isfinite(array).all()), f"memory.{name} is not finite")
+    _demand(memory.age.shape == (m,) and memory.age.dtype == np.int64, "memory.age does not fit")
+    for kept in (memory.codes, memory.residuals):
+        _demand(bool(((kept >= 0.0) & (kept < 1.0)).all()), "a memory that is none")
+    _demand(memory.histogram.ndim == 1 and memory.histogram.dtype == np.float64, "no histogram")
+
+
+def _demand(holds: bool, reason: str) -> None:
+    if not holds:
+        raise ValueError(reason)

@@ -1,0 +1,106 @@
+"""The engine with nothing to tune (`omfb.core.model`), as a `Learner` wants it."""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.model import encode as coding
+from ..core.model.check import calibrated
+from ..core.model.in_time import fill_in_time, remembering
+from ..core.model.learn import learn
+from ..core.model.settings import Settings
+from ..core.model.start import head_rows, start
+from ..core.model.state import Model, check_model
+from ..core.state import Info
+from .engine import Init, Matrix
+
+
+class Bayes:
+    """Mean, units, noise and components found from the stream."""
+
+    name: ClassVar[str] = "bayes"
+    state_type: ClassVar[type] = Model
+    starts_late: ClassVar[bool] = True
+
+    def rows_needed(self, rule: Settings, n_components: int | None, n_features: int) -> int:
+        """See `Engine.rows_needed`."""
+        return head_rows(n_features, rule.components_for(n_features))
+
+    def start(
+        self, head: Any, n_components: int | None, rule: Settings, init: Init, seed: int
+    ) -> Model:
+        """See `Engine.start`."""
+        return start(head, rule, seed, init)
+
+    def step(self, state: Model, rows: Any, *, reuse: bool) -> tuple[Model, Matrix, Info]:
+        """See `Engine.step`."""
+        return learn(state, rows, reuse=reuse)
+
+    def encode(self, state: Model, rows: Any) -> Matrix:
+        """See `Engine.encode`."""
+        return coding.encode(state, rows)[:, _order(state)]
+
+    def decode(self, state: Model, codes: Matrix) -> Matrix:
+        """See `Engine.decode`."""
+        back = np.empty_like(codes)
+        back[:, _order(state)] = codes
+        with np.errstate(over="ignore", invalid="ignore"):
+            return coding.decode(state, back)
+
+    def fill(self, state: Model, rows: Any) -> Matrix:
+        """See `Engine.fill`."""
+        if state.settings.in_time and state.memory is not None:
+            return fill_in_time(state, rows).rows
+        return coding.fill(state, rows).rows
+
+    def judge(self, state: Model, rows: Any) -> Info:
+        """See `Engine.judge`."""
+        return coding.judge(state, rows)
+
+    def components(self, state: Model) -> Matrix:
+        """See `Engine.components`."""
+        C = state.C[:, :-1] * state.noise[:, None]
+        return np.ascontiguousarray(C.T[_order(state)], dtype=state.C.dtype)
+
+    def n_components(self, state: Model) -> int:
+        """See `Engine.n_components`."""
+        return state.n_components
+
+    def begin_pass(self, state: Model) -> Model:
+        """See `Engine.begin_pass`."""
+        return replace(state, first_pass=False)
+
+    def conclude(self, state: Model, sample: Any, last_rows: Any) -> Model:
+        """See `Engine.conclude`."""
+        state = calibrated(coding.settled(state), sample)
+        if state.settings.in_time and last_rows is not None:
+            state = remembering(state, last_rows)
+        return state
+
+    def with_rule(self, state: Model, rule: Settings) -> Model:
+        """See `Engine.with_rule`."""
+        return state if rule == state.settings else replace(state, settings=rule)
+
+    def check(self, state: Model) -> None:
+        """See `Engine.check`."""
+        check_model(state)
+
+
+def explained(state: Model) -> Matrix:
+    """Variances of the components in the (scaled) data's units, in the order they are shown."""
+    return _energies(state)[_order(state)]
+
+
+def _energies(state: Model) -> Matrix:
+    unit = state.unit if state.settings.scale else np.ones_like(state.unit)
+    scaled = state.C[:, :-1].astype(np.float64) * (state.noise / unit)[:, None]
+    return np.sum(scaled**2, axis=0)
+
+
+def _order(state: Model) -> Any:
+    """Components in falling order of their variance."""
+    return np.argsort(-_energies(state), kind="stable")
+
+
+BAYES = Bayes()
