@@ -86,7 +86,7 @@ def _parameter(name: str, value: Any) -> Any:
         return None  # its state has moved on; a fit from here on is not a repetition of the last
     if name == "init" and not isinstance(value, str):
         return None  # a tensor
-    if name in NUMBERS and type(value) not in (int, float):
+    if value is not None and name in NUMBERS and type(value) not in (int, float):
         return float(value)
     return plain(value, name)
 

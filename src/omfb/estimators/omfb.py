@@ -1,12 +1,11 @@
 """`OMFB`: the decomposition."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from .base import Factorizer
-from .parameters import rule_of
 from .validation import codes_array
 
 
@@ -100,6 +99,8 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     True
     """
 
+    wants_scale: ClassVar[bool] = False
+
     def transform(self, X: Any) -> NDArray[Any]:
         """Codes of the rows of X, which may have missing entries.
 
@@ -114,7 +115,7 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
         codes : ndarray of shape (n_samples, n_components)
         """
         learner = self.learner_
-        codes = learner.encode(self._rows(learner, X), rule_of(self))[0]
+        codes = learner.encode(self._rows(learner, X), self._plan(learner).rule)
         return codes.astype(learner.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
@@ -140,4 +141,5 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
 
     @property
     def _n_features_out(self) -> int:
-        return self.learner_.n_components
+        learner = self.learner_
+        return learner.engine.n_components(learner.state)

@@ -22,6 +22,7 @@ class Bayes:
     name: ClassVar[str] = "bayes"
     state_type: ClassVar[type] = Model
     starts_late: ClassVar[bool] = True
+    sample_rows: ClassVar[int] = 4096
 
     def rows_needed(self, rule: Settings, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""

@@ -11,13 +11,20 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.blocks import dense_with_holes
 from ..core.encode import encode
+from ..core.judge import judge_hidden_parts
 from ..core.kernels.shared import gram
 from ..core.rule import Rule
 from ..core.start import window_length
 from ..core.state import Info, State, check_state
 from ..core.step import init as first_state
 from ..core.step import step
+
+# Components of the paper's rule where nobody says how many.
+USUAL_COMPONENTS = 30
+# Rows that are filled together: bounds the memory of what is decoded.
+FILL_ROWS = 1024
 
 Matrix = NDArray[Any]
 Init = str | NDArray[Any]
@@ -46,10 +53,16 @@ class Engine(Protocol):
     """As files tell it."""
     state_type: ClassVar[type]
 
-    def rows_needed(self, n_components: int) -> int:
+    starts_late: ClassVar[bool]
+    """Whether a state is made when it is needed only, while the stream is young: it costs more."""
+
+    sample_rows: ClassVar[int]
+    """Rows that `conclude` is to be shown."""
+
+    def rows_needed(self, rule: Any, n_components: int | None, n_features: int) -> int:
         """How many rows at the head of a stream the first state depends on."""
 
-    def start(self, head: Any, n_components: int, rule: Any, init: Init, seed: int) -> Any:
+    def start(self, head: Any, n_components: int | None, rule: Any, init: Init, seed: int) -> Any:
         """The state before the first step, from rows at the head of the stream."""
 
     def step(self, state: Any, rows: Any, *, reuse: bool) -> tuple[Any, Matrix, Info]:
@@ -59,17 +72,38 @@ class Engine(Protocol):
         as it is.
         """
 
-    def encode(self, state: Any, rows: Any) -> tuple[Matrix, Info]:
-        """Codes of rows, with their energies."""
+    def encode(self, state: Any, rows: Any) -> Matrix:
+        """Codes of rows."""
 
     def decode(self, state: Any, codes: Matrix) -> Matrix:
         """Rows from codes, in the dictionary's type; infinite where they overflow it."""
 
+    def fill(self, state: Any, rows: Any) -> Matrix:
+        """Rows as an array in which missing entries are filled; observed ones stay."""
+
+    def judge(self, state: Any, rows: Any) -> Info:
+        """Energies of what is predicted of entries that did not make their row's code."""
+
     def components(self, state: Any) -> Matrix:
         """The dictionary in the data's units, an atom in a row."""
 
+    def n_components(self, state: Any) -> int:
+        """How many entries a code has."""
+
     def begin_pass(self, state: Any) -> Any:
         """The state at the beginning of another pass: no row comes before the next."""
+
+    def conclude(self, state: Any, sample: Any, last_rows: Any) -> Any:
+        """The state at the end of a fit.
+
+        Parameters
+        ----------
+        state : Any
+        sample : ndarray or scipy.sparse of shape (n, n_features)
+            Some rows that were learned from, in any order.
+        last_rows : ndarray or scipy.sparse of shape (n, n_features) or None
+            The last rows, in their order, where that means something.
+        """
 
     def with_rule(self, state: Any, rule: Any) -> Any:
         """The state, to go on under another rule."""
@@ -83,13 +117,18 @@ class Broyden:
 
     name: ClassVar[str] = "broyden"
     state_type: ClassVar[type] = State
+    starts_late: ClassVar[bool] = False
+    sample_rows: ClassVar[int] = 0
 
-    def rows_needed(self, n_components: int) -> int:
+    def rows_needed(self, rule: Rule, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""
-        return window_length(n_components)
+        return window_length(n_components or USUAL_COMPONENTS)
 
-    def start(self, head: Any, n_components: int, rule: Rule, init: Init, seed: int) -> State:
+    def start(
+        self, head: Any, n_components: int | None, rule: Rule, init: Init, seed: int
+    ) -> State:
         """See `Engine.start`."""
+        n_components = n_components or USUAL_COMPONENTS
         return first_state(head, n_components, rule, init=init, seed=seed)
 
     def step(self, state: State, rows: Any, *, reuse: bool) -> tuple[State, Matrix, Info]:
@@ -100,10 +139,9 @@ class Broyden:
             state = replace(state, G=gram(state.C), drift=0)
         return state, codes, info.sound()
 
-    def encode(self, state: State, rows: Any) -> tuple[Matrix, Info]:
+    def encode(self, state: State, rows: Any) -> Matrix:
         """See `Engine.encode`."""
-        codes, info = encode(state, rows)
-        return codes, info.sound()
+        return encode(state, rows)[0]
 
     def decode(self, state: State, codes: Matrix) -> Matrix:
         """See `Engine.decode`."""
@@ -115,9 +153,39 @@ class Broyden:
         """See `Engine.components`."""
         return np.ascontiguousarray(state.C.T) * state.C.dtype.type(state.scale)
 
+    def fill(self, state: State, rows: Any) -> Matrix:
+        """See `Engine.fill`."""
+        codes = encode(state, rows)[0]
+        filled = dense_with_holes(rows).copy()
+        for start in range(0, len(filled), FILL_ROWS):
+            here = slice(start, start + FILL_ROWS)
+            missing = np.isnan(filled[here])
+            if missing.any():
+                np.copyto(filled[here], self.decode(state, codes[here]), where=missing)
+        return filled
+
+    def judge(self, state: State, rows: Any) -> Info:
+        """See `Engine.judge`."""
+        zero, one = np.zeros(len(state.C)), np.ones(len(state.C))
+
+        def predict(shown: Matrix, visible: NDArray[np.bool_]) -> Matrix:
+            C = np.ascontiguousarray(state.C[visible])
+            codes = encode(replace(state, C=C, G=gram(C)), shown)[0]
+            return self.decode(replace(state, C=state.C[~visible]), codes)
+
+        return judge_hidden_parts(rows, zero, one, predict).sound()
+
+    def n_components(self, state: State) -> int:
+        """See `Engine.n_components`."""
+        return state.C.shape[1]
+
     def begin_pass(self, state: State) -> State:
         """See `Engine.begin_pass`."""
         return replace(state, code=None)
+
+    def conclude(self, state: State, sample: Any, last_rows: Any) -> State:
+        """See `Engine.conclude`: nothing is left to find."""
+        return state
 
     def with_rule(self, state: State, rule: Rule) -> State:
         """See `Engine.with_rule`."""
@@ -129,5 +197,3 @@ class Broyden:
 
 
 BROYDEN = Broyden()
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (BROYDEN,)}
-"""By the names that files tell."""

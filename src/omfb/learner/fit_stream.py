@@ -18,6 +18,8 @@ from .learner import Learner, Snapshot
 PIPE_ROWS = 256
 # What is read ahead stays within this, but for one block.
 AHEAD_BYTES = 1 << 26
+# Rows in time that the engine is shown at the end.
+LAST_ROWS = 2048
 
 
 class StopFitting(Exception):  # noqa: N818
@@ -161,7 +163,18 @@ class _Fit:
             self._end_pass(stop)
         if passes is not None:
             passes.finish()
+        self._conclude()
         self._saver.save(self.at.snapshot, self.at.place)
+
+    def _conclude(self) -> None:
+        """Let the learner find what only the end of a fit can tell."""
+        learner, source = self._learner, self._source
+        if learner.engine.sample_rows == 0 or not source.rereadable:
+            return
+        sample = _some_rows(source, learner.engine.sample_rows)
+        last = _last_rows(source) if getattr(learner.rule, "in_time", False) else None
+        learner.conclude(sample, last)
+        self.at = _At(self.at.place, learner.snapshot())
 
     def _pass(self) -> None:
         place = self.at.place
@@ -182,7 +195,7 @@ class _Fit:
         self._learner.settle()
 
     def _blocks(self, position: Position) -> Iterator[tuple[Any, Position]]:
-        source, batch_size = self._source, self._learner.rule.batch_size
+        source, batch_size = self._source, self._learner.rule.batch_size or 1
         length = rows_per_block(source.n_features, source.dtype, batch_size)
         if not source.rereadable:
             length = min(length, self._rows_of_a_pipe(batch_size))
@@ -199,7 +212,11 @@ class _Fit:
         The number does not depend on how fast they come, as a fit that is resumed must cut the
         pipe into the same blocks. It is a multiple of the batch size.
         """
-        rows = max(PIPE_ROWS, self._learner.engine.rows_needed(self._learner.n_components))
+        learner = self._learner
+        rows = max(
+            PIPE_ROWS,
+            learner.engine.rows_needed(learner.rule, learner.n_components, self._source.n_features),
+        )
         return -(-rows // batch_size) * batch_size
 
     def _end_pass(self, stop: bool) -> None:
@@ -233,6 +250,35 @@ class _Fit:
             done=1.0 if place.finished else done,
             finished=place.finished,
         )
+
+
+def _some_rows(source: Source, n_rows: int) -> Any:
+    """Rows from all over a source, as far as it can give them in random order."""
+    length = rows_per_block(source.n_features, source.dtype, 1)
+    taken: list[Any] = []
+    for block, _ in source.blocks(min(length, n_rows), True, np.random.RandomState(0)):
+        taken.append(block)
+        if sum(part.shape[0] for part in taken) >= n_rows:
+            break
+    return _together(taken)[:n_rows]
+
+
+def _last_rows(source: Source) -> Any:
+    """The last rows of a source, in their order."""
+    length = rows_per_block(source.n_features, source.dtype, 1)
+    taken: list[Any] = []
+    for block, _ in source.blocks(length, False, np.random.RandomState(0)):
+        taken.append(block)
+        while sum(part.shape[0] for part in taken[1:]) >= LAST_ROWS:
+            del taken[0]
+    return _together(taken)[-LAST_ROWS:]
+
+
+def _together(blocks: list[Any]) -> Any:
+    if len(blocks) == 1:
+        return blocks[0]
+    sparse = scipy.sparse.issparse(blocks[0])
+    return scipy.sparse.vstack(blocks, format="csr") if sparse else np.concatenate(blocks)
 
 
 def _observed(X: Any) -> NDArray[np.bool_]:

@@ -10,14 +10,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.blocks import dense_with_holes, sparse_with_holes
+from ..core.blocks import check_finite, dense_with_holes, sparse_with_holes
 from ..core.rule import Rule, checked_count
 from ..core.state import Info
 from .engine import BROYDEN, AnyState, Engine, Init
 
 NOTHING = Info(0.0, 0.0)
-# Rows that are filled together: bounds the memory of what is decoded.
-FILL_ROWS = 1024
 # A dictionary smaller than this is copied faster than the features of a row are looked at.
 SMALL_DICTIONARY = 1 << 14
 
@@ -28,23 +26,31 @@ class Now:
 
     Attributes
     ----------
-    state : AnyState
+    state : AnyState or None
+        None while the stream is young and nobody has asked for it.
     totals : Info
         Energies of the pass so far.
     head : ndarray, sparse matrix or None
         The rows so far, while every new row may still enter the first dictionary.
     """
 
-    state: AnyState
+    state: AnyState | None
     totals: Info = NOTHING
     head: Any = None
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned from, in all passes."""
+        if self.state is None:
+            return int(self.head.shape[0])
+        return self.state.n_seen
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that a learner is at one moment; later rows leave it alone. Taking one costs nothing."""
 
-    n_components: int
+    n_components: int | None
     rule: Any
     init: Init
     seed: int
@@ -55,7 +61,7 @@ class Snapshot:
     @property
     def n_seen(self) -> int:
         """Rows learned from, in all passes."""
-        return 0 if self.now is None else self.now.state.n_seen
+        return 0 if self.now is None else self.now.n_seen
 
 
 class Learner:
@@ -67,8 +73,8 @@ class Learner:
 
     Parameters
     ----------
-    n_components : int
-        Atoms of the dictionary.
+    n_components : int or None, default=None
+        Atoms of the dictionary; None is the engine's choice.
     rule : Rule, default=Rule()
         How to learn.
     init : {"data", "random"} or ndarray of shape (n_components, n_features), default="data"
@@ -92,7 +98,7 @@ class Learner:
 
     def __init__(
         self,
-        n_components: int,
+        n_components: int | None = None,
         rule: Any = None,
         *,
         init: Init = "data",
@@ -100,7 +106,9 @@ class Learner:
         feature_names: list[str] | None = None,
         engine: Engine = BROYDEN,
     ) -> None:
-        self.n_components = checked_count("n_components", n_components, "how many atoms to learn")
+        if n_components is not None:
+            n_components = checked_count("n_components", n_components, "how many atoms to learn")
+        self.n_components = n_components
         self.init, self.seed, self.feature_names, self.engine = init, seed, feature_names, engine
         self._rule = Rule() if rule is None else rule
         self._now: Now | None = None
@@ -112,9 +120,22 @@ class Learner:
     @property
     def now(self) -> Now:
         """What was learned so far. As long as it is held, its arrays stay as they are."""
-        if self._now is None:
+        now = self._now
+        if now is None:
             raise ValueError("Nothing was learned yet: call `learn` first.")
-        return self._now
+        if now.state is None:
+            with self._lock:
+                now = self._now
+                assert now is not None
+                if now.state is None:
+                    state, _, info = self._first_learned(now.head, self._rule)
+                    now = self._now = Now(state, info, now.head)
+        return now
+
+    @property
+    def state(self) -> Any:
+        """The state of the engine."""
+        return self.now.state
 
     @property
     def started(self) -> bool:
@@ -124,22 +145,23 @@ class Learner:
     @property
     def rule(self) -> Any:
         """How it learns."""
-        return self._rule if self._now is None else self._now.state.rule
+        now = self._now
+        return self._rule if now is None or now.state is None else now.state.rule
 
     @property
     def n_features(self) -> int:
         """Features of a row."""
-        return len(self.now.state.C)
+        return int(self._anything().shape[1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64, that of the first rows."""
-        return self.now.state.C.dtype
+        return self._anything().dtype
 
     @property
     def n_seen(self) -> int:
         """Rows learned from, in all passes."""
-        return self.now.state.n_seen if self.started else 0
+        return 0 if self._now is None else self._now.n_seen
 
     @property
     def error(self) -> float:
@@ -149,12 +171,12 @@ class Learner:
     @property
     def components(self) -> NDArray[Any]:
         """The dictionary, an atom in a row."""
-        return self.engine.components(self.now.state)
+        return self.engine.components(self.state)
 
     # -- what it does -----------------------------------------------------------------------
 
-    def learn(self, rows: Any, rule: Any = None) -> NDArray[Any]:
-        """Learn from rows, in the order given; return their codes.
+    def learn(self, rows: Any, rule: Any = None) -> NDArray[Any] | None:
+        """Learn from rows, in the order given; return their codes, if there are any yet.
 
         Parameters
         ----------
@@ -174,30 +196,29 @@ class Learner:
             self._now = Now(state, now.totals.plus(info))
             return codes
 
-    def encode(self, rows: Any, rule: Any = None) -> tuple[NDArray[Any], Info]:
-        """Codes of rows, and how much of the rows they explain."""
-        state = self.now.state
+    def encode(self, rows: Any, rule: Any = None) -> NDArray[Any]:
+        """Codes of rows."""
+        state = self.state
         return self.engine.encode(
             state if rule is None else self.engine.with_rule(state, rule), rows
         )
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Rows from their codes, in the dictionary's type, whose range bounds them."""
-        return _decoded(self.engine, self.now.state, codes)
+        return _decoded(self.engine, self.state, codes)
 
     def fill(self, rows: Any, rule: Any = None) -> NDArray[Any]:
         """The rows as an array in which missing entries are filled; observed ones stay."""
-        now = self.now
-        state = now.state if rule is None else self.engine.with_rule(now.state, rule)
-        codes = self.engine.encode(state, rows)[0]
-        filled = dense_with_holes(rows).copy()
-        for start in range(0, len(filled), FILL_ROWS):
-            here = slice(start, start + FILL_ROWS)
-            missing = np.isnan(filled[here])
-            if missing.any():
-                made = _decoded(self.engine, state, codes[here])
-                np.copyto(filled[here], made, where=missing)
-        return filled
+        state = self.state
+        state = state if rule is None else self.engine.with_rule(state, rule)
+        return _finite(self.engine.fill(state, rows), rows)
+
+    def judge(self, rows: Any, rule: Any = None) -> Info:
+        """Energies of entries that were hidden from their rows' codes, and of their errors."""
+        state = self.state
+        return self.engine.judge(
+            state if rule is None else self.engine.with_rule(state, rule), rows
+        )
 
     def learn_and_fill(self, row: NDArray[Any]) -> NDArray[Any]:
         """Learn from one row (1, n_features); return the row that the model makes of it.
@@ -205,24 +226,42 @@ class Learner:
         The code that learning found for the row serves to fill it, too: that is half the work of
         learning and filling one after the other.
         """
-        return self.decode(self.learn(row.astype(self.dtype, copy=False)))
+        row = row.astype(self.dtype, copy=False)
+        codes = self.learn(row)
+        return self.fill(row) if codes is None else self.decode(codes)
 
     def begin_pass(self) -> None:
         """Begin another pass over the rows: energies are counted anew."""
+        state = self.state
         with self._lock:
-            self._now = Now(self.engine.begin_pass(self.now.state))
+            self._now = Now(self.engine.begin_pass(state))
+
+    def conclude(self, sample: Any, last_rows: Any = None) -> None:
+        """Find what is left to find at the end of a fit; see `Engine.conclude`."""
+        with self._lock:
+            now = self._now
+            assert now is not None
+            state = self.engine.conclude(now.state, sample, last_rows)
+            self._now = replace(now, state=state)
 
     def settle(self) -> None:
         """Take the first dictionary as settled: the rows so far are all that it depends on."""
+        now = self.now
         with self._lock:
-            self._now = replace(self.now, head=None)
+            self._now = replace(now, head=None)
 
     def snapshot(self) -> Snapshot:
         """All that the learner is at this moment."""
+        now = self.now if self.started else None
         return Snapshot(
-            self.n_components, self._rule, self.init, self.seed, self.feature_names, self.engine,
-            self._now,
-        )  # fmt: skip
+            self.n_components,
+            self._rule,
+            self.init,
+            self.seed,
+            self.feature_names,
+            self.engine,
+            now,
+        )
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
@@ -247,19 +286,35 @@ class Learner:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _learn_young(self, now: Now | None, rows: Any, rule: Any) -> NDArray[Any]:
+    def _anything(self) -> Any:
+        """Rows, or one atom for each feature, as the rows are: of their width and type."""
+        now = self._now
+        if now is not None and now.state is None:
+            return now.head
+        return self.state.C.T
+
+    def _first_learned(self, rows: Any, rule: Any) -> tuple[Any, NDArray[Any], Info]:
+        first = self.engine.start(rows, self.n_components, rule, self.init, self.seed)
+        return self.engine.step(first, rows, reuse=True)
+
+    def _learn_young(self, now: Now | None, rows: Any, rule: Any) -> NDArray[Any] | None:
         """Learn from a stream so young that every new row may still enter the first dictionary.
 
         The model is always what it would be had all rows so far come at once: that is what makes
-        it independent of how the stream is cut. The rows are kept until there are enough.
+        it independent of how the stream is cut. The rows are kept until there are enough; an engine
+        whose start costs much makes the state when somebody asks for it.
         """
         together = rows if now is None else joined(now.head, rows)
         rule = self.rule if rule is None else rule
-        first = self.engine.start(together, self.n_components, rule, self.init, self.seed)
-        state, codes, info = self.engine.step(first, together, reuse=True)
-        head = None
-        if together.shape[0] < self.engine.rows_needed(self.n_components):
-            head = rows.copy() if together is rows else together  # the rows are the caller's
+        needed = self.engine.rows_needed(rule, self.n_components, rows.shape[1])
+        young = together.shape[0] < needed
+        # The rows are the caller's.
+        head = None if not young else rows.copy() if together is rows else together
+        if young and self.engine.starts_late:
+            check_finite(rows.data[None] if scipy.sparse.issparse(rows) else rows)
+            self._rule, self._now = rule, Now(None, NOTHING, head)
+            return None
+        state, codes, info = self._first_learned(together, rule)
         self._now = Now(state, info, head)
         return codes[-rows.shape[0] :]
 
@@ -328,15 +383,19 @@ def _observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:
 
 def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
     """Rows from codes; what the type cannot hold becomes the largest number that it can."""
-    rows = engine.decode(state, codes)
-    if not np.isfinite(rows).all():
-        if not np.isfinite(codes).all():
-            raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
-        if np.isnan(rows).any():
-            raise ValueError("X holds codes so large that their rows overflow. Rescale them.")
-        largest = np.finfo(rows.dtype).max
-        np.clip(rows, -largest, largest, out=rows)
-    return rows
+    return _finite(engine.decode(state, codes), codes)
+
+
+def _finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
+    """The rows, what their type cannot hold being the largest number that it can."""
+    if np.isfinite(rows).all():
+        return rows
+    if np.isinf(made_of.data if scipy.sparse.issparse(made_of) else made_of).any():
+        raise ValueError("X contains infinity. Replace it, by NaN if it is unknown.")
+    if np.isnan(rows).any():
+        raise ValueError("X holds numbers so large that what is made of them overflows. Rescale X.")
+    largest = np.finfo(rows.dtype).max
+    return np.clip(rows, -largest, largest)
 
 
 def joined(head: Any, rows: Any) -> Any:

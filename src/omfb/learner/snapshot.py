@@ -11,7 +11,8 @@ from ..core.state import Info
 from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
-from .engine import ENGINES, Init
+from .engine import Init
+from .engines import ENGINES
 from .learner import Now, Snapshot
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -89,8 +90,12 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
     engine = ENGINES[about["engine"]]
     state: Any = unflatten(engine.state_type, header["state"], tensors, "state")
     engine.check(state)
-    n_features, n_components = state.C.shape
-    _demand(about["n_components"] == n_components, "its dictionary has another size")
+    n_features = len(state.C)
+    n_components = about["n_components"]
+    known = n_components is None or type(n_components) is int
+    _demand(known and (n_components or 0) >= 0, "a number of components that is none")
+    if n_components is not None:
+        _demand(engine.n_components(state) <= n_components, "its dictionary has another size")
     init = tensors["learner.init"] if about["init"] is None else about["init"]
     _demand(isinstance(init, np.ndarray) or init in ("data", "random"), "no such start")
     names = about["feature_names"]

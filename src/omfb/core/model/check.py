@@ -19,7 +19,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from ..kernels.compiling import jit
+from ..kernels.entries import mix
 from ..kernels.posterior import spread
 from ..kernels.shared import Rows, gram
 from .codes import codes_of
@@ -63,23 +63,13 @@ def lent_masks(seen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.
     return rng.random((N_MASKS, seen.shape[1])) < VISIBLE
 
 
-@jit
-def _mixed(bits):
-    """A number that follows from all of the given ones."""
-    mixed = np.uint64(14695981039346656037)
-    for i in range(bits.shape[0]):
-        mixed = (mixed ^ bits[i]) * np.uint64(1099511628211)
-        mixed ^= mixed >> np.uint64(29)
-    return mixed
-
-
 def _draws(X: Any) -> list[int]:
     """A number for each row that follows from its values."""
     draws = []
     for t in range(X.shape[0]):
         values = X.data[X.indptr[t] : X.indptr[t + 1]] if scipy.sparse.issparse(X) else X[t]
         few = np.nan_to_num(values[:: max(1, len(values) // KNOWN_BY)].astype(np.float64))
-        draws.append(int(_mixed((few + 0.0).view(np.uint64))))
+        draws.append(int(mix((few + 0.0).view(np.uint64))))
     return draws
 
 

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes
+from ..judge import judge_hidden_parts
 from ..kernels.posterior import spread
 from ..kernels.shared import gram
 from ..state import Info
@@ -18,8 +19,6 @@ from .state import Matrix, Model, Vector, rarity_of
 
 # Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
 ROWS = 256
-# Rows that are judged are shown this many different parts of what they observe.
-FOLDS = 4
 
 
 class Filled(NamedTuple):
@@ -140,32 +139,29 @@ def log_likelihood(model: Model, X: Any) -> Vector:
 
 
 def judge(model: Model, X: Any) -> Info:
-    """Squared errors of entries that were hidden from their row's code, beside the mean's.
+    """Squared errors of entries that were hidden from their row's code, beside those of the mean.
 
-    Each row is shown three quarters of what it observes, and judged by the rest; which quarter
-    changes from row to row. In units of the features.
+    In units of the features.
     """
     model = settled(model)
-    m = X.shape[1]
-    rng = np.random.default_rng(0)
-    fold = rng.permutation(m) % FOLDS if m >= FOLDS else np.arange(m)
-    unit = model.noise / model.unit
-    total = Info(0.0, 0.0)
-    for number in range(int(fold.max()) + 1):
-        hidden = fold == number
-        rows = dense_with_holes(X[number :: int(fold.max()) + 1])
-        if len(rows) == 0:
-            continue
-        shown = np.where(hidden, np.nan, rows)
-        for start in range(0, len(rows), ROWS):
-            here = slice(start, start + ROWS)
-            x = codes_of(model, whitened(model, shown[here]), limit=outlier_limit(model)).X
-            truth = (rows[here, hidden] - model.center[hidden]) / model.noise[hidden]
-            C = model.C[hidden].astype(np.float64)
-            errors = (truth - x @ C.T) * unit[hidden]
-            away = (truth - model.one * C[:, -1]) * unit[hidden]
-            total = total.plus(Info(float(np.nansum(errors**2)), float(np.nansum(away**2))))
-    return total
+    mean = model.center + model.one * model.noise * model.C[:, -1].astype(np.float64)
+
+    def predict(rows: NDArray[Any], visible: NDArray[np.bool_]) -> NDArray[Any]:
+        part = _restricted(model, visible)
+        codes = codes_of(part, whitened(part, rows), limit=outlier_limit(model)).X
+        hidden = model.C[~visible].astype(np.float64)
+        return (codes @ hidden.T) * model.noise[~visible] + model.center[~visible]
+
+    return judge_hidden_parts(X, mean, model.unit, predict)
+
+
+def _restricted(model: Model, visible: NDArray[np.bool_]) -> Model:
+    """The model of some of the features."""
+    C = np.ascontiguousarray(model.C[visible])
+    return replace(
+        model, C=C, G=gram(C), center=model.center[visible], noise=model.noise[visible],
+        unit=model.unit[visible], rarity=model.rarity[visible],
+    )  # fmt: skip
 
 
 def _parts(model: Model, X: Any) -> Iterator[tuple[slice, Whitened]]:

@@ -47,9 +47,7 @@ def remembering(model: Model, X: Any) -> Model:
     model = settled(model)
     rows = dense_with_holes(X[-WINDOW:])
     W = _in_units(model, rows)
-    plain = replace(model, memory=_memory(model, W))
-    found = plain.memory
-    assert found is not None
+    found = _memory(model, W)
     hidden = _moved(np.isnan(rows))
     none = np.zeros_like
     choices = [

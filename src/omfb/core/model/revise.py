@@ -41,11 +41,11 @@ def revised(model: Model) -> Model:
     scaled = model.C / change.astype(model.C.dtype)[:, None]
     G = gram(scaled)
     T = _basis(model, S_data, G)
-    T_inverse = np.linalg.inv(T)
+    T_inverse = _inverse(T)
     S_data = _symmetric(T_inverse @ S_data @ T_inverse.T)
     v = _variances(model, np.diagonal(T.T @ G @ T) / m, S_data)
     S = S_data + np.diag(1.0 / v)
-    Sigma = _symmetric(np.linalg.inv(S))
+    Sigma = _symmetric(_inverse(S))
     turn = model.S @ T_inverse.T @ Sigma
     C = scaled @ turn.astype(model.C.dtype)
     errors = model.errors.copy()
@@ -108,6 +108,10 @@ def _variances(model: Model, energies: Vector, S_data: Matrix) -> Vector:
     v = energies + np.diagonal(Sigma)
     v[:r] = np.maximum(v[:r], least_variance(len(model.C), model.n_rows))
     return np.maximum(v, 1e-12)
+
+
+def _inverse(M: Matrix) -> Matrix:
+    return np.asarray(np.linalg.inv(M), np.float64)
 
 
 def _symmetric(M: Matrix) -> Matrix:

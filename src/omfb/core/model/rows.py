@@ -7,7 +7,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import canonical, check_finite, sparse_rows
-from ..kernels.compiling import jit
+from ..kernels.entries import whiten
 from ..kernels.missing import compress
 from ..kernels.shared import Rows
 from .state import Model
@@ -30,22 +30,6 @@ class Whitened(NamedTuple):
             return self.rows
         assert self.full is not None
         return Rows(*compress(self.full))
-
-
-@jit
-def whiten(Y, center, inverse_noise, out, counts):
-    """out = (Y − center) / noise; counts what each row observes; False where that is not finite."""
-    finite = True
-    for t in range(Y.shape[0]):
-        count = 0
-        for i in range(Y.shape[1]):
-            value = (Y[t, i] - center[i]) * inverse_noise[i]
-            out[t, i] = value
-            seen = value == value
-            count += seen
-            finite = finite and (not seen or abs(value) < 1e150)
-        counts[t] = count
-    return finite
 
 
 def whitened(model: Model, X: Any) -> Whitened:

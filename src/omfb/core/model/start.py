@@ -43,9 +43,7 @@ def head_rows(n_features: int, n_components: int) -> int:
     return max(2 * n_components, min(HEAD_ROWS, fit_in))
 
 
-def start(
-    head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "data"
-) -> Model:
+def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "data") -> Model:
     """The model before it learns from any row.
 
     Parameters
@@ -92,6 +90,7 @@ def start(
         histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
         looks=False, drops=False,
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
+        whole=np.all(~seen | (np.round(np.where(seen, rows, 0.0)) == rows), axis=0),
     )  # fmt: skip
 
 

@@ -116,6 +116,8 @@ class Model:
         Entries of each feature that were taken for outliers.
     runs : ndarray of shape (m,)
         How many of the last entries of each feature in a row were.
+    whole : ndarray of shape (m,)
+        Features of which the head held whole numbers only.
     memory : Memory or None
         How rows in time depend on each other, if they are in time.
     """
@@ -157,6 +159,7 @@ class Model:
     drops: bool
     outliers: NDArray[np.int64]
     runs: NDArray[np.int64]
+    whole: NDArray[np.bool_]
     memory: Memory | None = None
 
     @property
@@ -202,7 +205,8 @@ class Model:
 def rarity_of(counts: Vector) -> Vector:
     """1 / f of each feature, from how often each has been observed."""
     shares = counts / max(float(counts.mean()), 1e-300)
-    return 1.0 / np.clip(shares, LEAST_SHARE, 1.0)
+    rarity: Vector = (1.0 / np.clip(shares, LEAST_SHARE, 1.0)).astype(np.float64)
+    return rarity
 
 
 def least_variance(n_features: int, n_rows: float) -> float:
@@ -231,9 +235,7 @@ def check_model(model: Model) -> None:
         _demand(array.shape == shape and array.dtype == np.float64, f"{name} does not fit")
         _demand(bool(np.isfinite(array).all()), f"{name} is not finite")
     codes = model.C_codes
-    _demand(
-        codes is None or (codes.shape == (m, R) and codes.dtype == model.C.dtype), "C_codes"
-    )
+    _demand(codes is None or (codes.shape == (m, R) and codes.dtype == model.C.dtype), "C_codes")
     for name in ("outliers", "runs"):
         array = getattr(model, name)
         _demand(array.shape == (m,) and array.dtype == np.int64, f"{name} does not fit")
