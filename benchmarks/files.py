@@ -152,19 +152,17 @@ def pipe(folder: Path, n_rows: int) -> list[Row]:
 
 def checkpoints(folder: Path, m: int, repeats: int) -> list[Row]:
     """What a checkpoint every 30 s costs."""
-    from omfb import OMFB
-    from omfb.cli._checkpoints import Checkpoints
-    from omfb.formats import open_stream
-    from omfb.learner.fit_stream import learn_passes
+    from omfb import Learner
+    from omfb.learner.checkpoints import Checkpoints, Place
 
-    X = np.random.default_rng(0).random((200, m))
-    model = OMFB(50, random_state=0)
-    place = next(learn_passes(model, open_stream(X)))
+    learner = Learner(50)
+    learner.learn(np.random.default_rng(0).random((200, m)))
+    place = Place.first(np.random.RandomState(0), m)
     saver = Checkpoints(folder / "c.omfb", "30s", {})
     taken = []
     for _ in range(repeats):
         start = time.perf_counter()
-        saver.save(model, None, place)
+        saver.save(learner.snapshot(), place)
         taken.append(time.perf_counter() - start)
     share = statistics.median(taken) / 30.0
     size = (folder / "c.omfb").stat().st_size / 1e6

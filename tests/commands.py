@@ -13,6 +13,7 @@ SMALL_BLOCKS = """
 import omfb.streams.base as base
 import omfb.formats.lines as lines
 base.BLOCK_BYTES, base.SHUFFLE_BYTES, lines.GROUP_BYTES = 1 << 14, 1 << 16, 1 << 15
+base.WIDE_BLOCKS = 1
 """
 COMMAND = """
 import sys

@@ -1,36 +1,45 @@
-"""Factorise data that keeps arriving and has holes in it: Y ≈ C X, one observation at a time."""
+"""Factorise rows that keep arriving and have missing entries: Y ≈ C X, one row at a time."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib import import_module as _import_module
+from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .core.state import Info, Rule, State
+from . import _moved
+
+if _TYPE_CHECKING:
+    from .core.rule import Rule
+    from .core.state import Info, State
     from .core.step import init, step
-    from .estimators.omfb import OMFB, OMFBImputer
+    from .estimators.imputer import OMFBImputer
+    from .estimators.omfb import OMFB
+    from .learner.learner import Learner
 
 __version__ = "0.1.0"
 
 # Names are imported on first use: `import omfb` is instant, and `omfb --help` too.
 _HOME = {
     "OMFB": "estimators.omfb",
-    "OMFBImputer": "estimators.omfb",
+    "OMFBImputer": "estimators.imputer",
     "Info": "core.state",
-    "Rule": "core.state",
+    "Learner": "learner.learner",
+    "Rule": "core.rule",
     "State": "core.state",
     "init": "core.step",
     "step": "core.step",
 }
 
-__all__ = ["OMFB", "Info", "OMFBImputer", "Rule", "State", "init", "step"]
+__all__ = ["OMFB", "Info", "Learner", "OMFBImputer", "Rule", "State", "init", "step"]
+
+_moved.install()
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name not in _HOME:
+        _moved.refuse(f"omfb.{name}", AttributeError)
         raise AttributeError(f"module 'omfb' has no attribute {name!r}")
-    value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+    value = getattr(_import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOME])
+    return sorted([*__all__, "__version__"])

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from omfb import OMFB
 from omfb.cli import app
+from omfb.persistence import read_model, write_model
 
 from ..commands import COMMAND, low_rank, run, start, succeeded, write_csv
 
@@ -96,6 +97,44 @@ def test_info_tells_what_a_model_is(folder):
     assert facts["parameters"]["n_components"] == 5
 
 
+def test_info_needs_nothing_that_takes_long_to_import(folder):
+    """It answers within 0.6 s."""
+    code = (
+        "import sys, omfb.cli; "
+        f"sys.argv = ['omfb', 'info', {str(folder / 'model.omfb')!r}]; "
+        "__import__('atexit').register(lambda: print([m for m in "
+        "('sklearn', 'numba', 'scipy', 'pyarrow', 'pandas') if m in sys.modules])); omfb.cli.app()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "rows seen" in done.stdout
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.parametrize("value", [5, "x", [], {}, True, {"pass": None}, {"rows": 1.5}])
+@pytest.mark.parametrize("name", ["training", "pipe", "parameters", "learner", "totals", "state"])
+def test_info_of_a_header_of_the_wrong_kind_is_one_line(folder, tmp_path, name, value):
+    header, tensors = read_model(folder / "model.omfb")
+    write_model(tmp_path / "m.omfb", {**header, name: value}, tensors)
+    result = _invoke("info", tmp_path / "m.omfb")
+    if result.exit_code != 0:
+        assert "m.omfb: not a model that omfb can have written" in _error(result, 1)
+    else:
+        assert name == "parameters"
+        assert isinstance(value, dict)  # what it may hold is for those who use them
+
+
+def test_a_fit_does_not_replace_its_own_data(folder, tmp_path):
+    data = tmp_path / "x.csv"
+    data.write_bytes((folder / "ratings.csv").read_bytes())
+    (tmp_path / "link.csv").symlink_to(data)
+    for name in ("x.csv", "link.csv"):
+        words = ["fit", data, "-r", 2, "-q"]
+        assert "that is the data" in _error(_invoke(*words, "-o", tmp_path / name), 2)
+        words = [*words, "-o", tmp_path / "m", "--checkpoint", tmp_path / name, "--resume"]
+        assert "that is the data" in _error(_invoke(*words), 2)
+    assert data.read_bytes() == (folder / "ratings.csv").read_bytes()
+
+
 def test_atoms_are_drawn_as_an_image(folder, tmp_path):
     from matplotlib.image import imread
 
@@ -122,20 +161,19 @@ def test_a_log_has_json_lines(folder, tmp_path):
 
 def test_a_log_has_a_line_per_second_also_beside_a_bar(folder, tmp_path, monkeypatch):
     from omfb.cli import _progress as progress
-    from omfb.formats import open_stream
-    from omfb.learner.fit_stream import Place
+    from omfb.learner.fit_stream import Progress
 
     seconds = [0.0]
+    bar = MagicMock()
     monkeypatch.setattr(progress.time, "monotonic", lambda: seconds[0])
-    monkeypatch.setattr(progress.sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setattr(progress, "_bar", lambda n_passes: (MagicMock(), 0))
-    source = open_stream(folder / "faces.npy")
-    place = Place(1, {}, 30, np.zeros(0, dtype=bool))
+    monkeypatch.setattr(progress, "bar_where_seen", lambda max_iter: bar)
+    at = Progress(number=1, max_iter=1, n_rows=30, error=0.5, done=0.1, finished=False)
     log = tmp_path / "log"
-    with progress.Progress(OMFB.load(folder / "faces.omfb"), source, False, log) as shown:
+    with progress.Shown(1, False, log) as shown:
         for _ in range(16):
-            shown.update(place)
+            shown.update(at)
             seconds[0] += 0.25
+    assert bar.update.call_count == 16
     assert log.read_text().count("\n") == 3
 
 
@@ -176,6 +214,9 @@ USAGE = {
     "smooth and shuffle": (["--smooth", "1"], "shuffle=False"),
     "no number": (["--every", "soon", "--checkpoint", "c"], "--every must be like 30s"),
     "resume what": (["--resume"], "--resume needs --checkpoint FILE"),
+    "shrink without memory": (["--shrink", "3", "--memory", "0"], "shrink=3.0 needs a memory"),
+    "too many": (["--inner-iter", "1" + "0" * 20], "inner_iter must be at most"),
+    "too long": (["--every", "9" * 400, "--checkpoint", "c"], "--every must be like 30s"),
     "start": (["--init", "best"], "--init must be data, random or a .npy file"),
 }
 
@@ -187,6 +228,13 @@ def test_usage_errors_are_one_line_and_exit_code_2(folder, tmp_path, monkeypatch
     words = ["fit", folder / "ratings.csv", "-o", tmp_path / "m.omfb", *options]
     assert message in _error(_invoke(*words), 2)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("content", [b"", b"hello", b"\x93NUMPY\x01\x00"])
+def test_a_start_that_is_no_array_is_a_usage_error(folder, tmp_path, content):
+    (tmp_path / "init.npy").write_bytes(content)
+    words = ["fit", folder / "ratings.csv", "-o", tmp_path / "m", "--init", tmp_path / "init.npy"]
+    assert "init.npy" in _error(_invoke(*words), 2)
 
 
 def test_unknown_options_and_missing_ones_are_usage_errors(folder):

@@ -8,6 +8,7 @@ import scipy.sparse
 
 import omfb
 from omfb import OMFB, OMFBImputer, Rule
+from omfb.core.encode import encode
 
 EVERY_KIND = pytest.mark.parametrize("batch_size", [1, 5])
 
@@ -110,11 +111,9 @@ def test_codes_are_of_minimum_norm_where_many_fit(rng, kind):
     if kind == "few entries":
         X[:, 3:] = np.nan
     state = omfb.init(X, 4, init=atoms)
-    model = fitted(X, 4, init=atoms)
-    model._state = state  # the atoms as given, nothing learned
     seen = ~np.isnan(X[0])
     expected = X[:, seen] @ np.linalg.pinv(atoms[:, seen])
-    assert np.allclose(model.transform(X), expected, rtol=1e-9)
+    assert np.allclose(encode(state, X)[0], expected, rtol=1e-9)  # nothing learned
     for batch_size in (1, 6):
         once = omfb.init(X, 4, Rule(inner_iter=1, batch_size=batch_size), init=atoms)
         codes = omfb.step(once, X[:batch_size])[1]
@@ -199,8 +198,8 @@ def test_a_jump_in_scale_is_learned_or_refused(rng, jump, memory, holes, batch_s
             assert np.array_equal(model.components_, before[0])
             assert model.n_samples_seen_ == before[1]
         assert np.isfinite(model.components_).all()
-        assert np.isfinite(model._state.G).all()
-        assert np.isfinite(model._state.S).all()
+        assert np.isfinite(model.learner_.now.state.G).all()
+        assert np.isfinite(model.learner_.now.state.S).all()
         before = model.components_.copy(), model.n_samples_seen_
 
 
@@ -235,7 +234,8 @@ def test_a_row_whose_code_overflows_changes_nothing(rng, memory, holes, batch_si
     huge = 1e140 * Y[:rows]
     if learned_or_refused(lambda: model.partial_fit(huge)) is None:
         assert np.array_equal(model.components_, before)
-    assert all(np.isfinite(a).all() for a in (model._state.C, model._state.G, model._state.S))
+    state = model.learner_.now.state
+    assert all(np.isfinite(a).all() for a in (state.C, state.G, state.S))
 
 
 @EVERY_KIND

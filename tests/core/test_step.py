@@ -32,7 +32,7 @@ def assert_close(actual, expected, tolerance=EXACT):
 
 
 rules = st.builds(
-    Rule,
+    lambda **values: Rule(**{**values, "shrink": values["shrink"] if values["memory"] else 0.0}),
     lam=st.sampled_from([0.05, 1.0, 10.0]),
     memory=st.sampled_from([0.0, 0.5, 0.9, 1.0]) | st.floats(0.01, 0.99),
     ridge=st.sampled_from([0.0, 0.0, 0.4]),
@@ -40,7 +40,7 @@ rules = st.builds(
     shrink=st.sampled_from([0.0, 0.0, 3.0]),
     inner_iter=st.integers(1, 4),
     batch_size=st.sampled_from([1, 1, 2, 3, 8, 20]),
-).map(lambda rule: rule if rule.memory > 0.0 else replace(rule, shrink=0.0))
+)
 
 
 @st.composite

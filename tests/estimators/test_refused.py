@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from omfb import OMFB
+from omfb.learner.engine import Broyden
 
 from ..making import BOTH, rows, snapshot, sparse
 
@@ -126,3 +127,95 @@ def test_codes_of_another_width_are_refused(rng):
         model.inverse_transform(np.ones((2, 4)))
     with pytest.raises(ValueError, match="NaN"):
         model.inverse_transform(np.full((2, 3), np.nan))
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error"),
+    [("ridge", -1, ValueError), ("ridge", np.nan, ValueError), ("ridge", "x", TypeError),
+     ("smooth", None, TypeError), ("lam", 0, ValueError)],
+)  # fmt: skip
+@BOTH
+def test_parameters_are_checked_wherever_they_are_used(rng, estimator, name, value, error):
+    X = rows(rng, holes=0.1)
+    model = estimator(3, random_state=0).fit(X).set_params(**{name: value})
+    for call in (model.transform, model.complete, model.score):
+        with pytest.raises(error, match=name):
+            call(X)
+
+
+def test_masked_entries_are_missing(rng):
+    X = rows(rng)
+    mask = rng.random(X.shape) < 0.2
+    X[0, 0], mask[0, 0] = np.inf, True  # what is masked is not looked at
+    masked, holed = np.ma.masked_array(X, mask), np.where(mask, np.nan, X)
+    model = OMFB(3, random_state=0).fit(holed)
+    other = OMFB(3, random_state=0).fit(masked)
+    assert np.array_equal(other.components_, model.components_)
+    assert np.array_equal(other.complete(masked), model.complete(holed))
+    assert np.array_equal(other.transform(masked), model.transform(holed))
+    for one, given in ((model, holed), (other, masked)):
+        one.partial_fit(given[:1]).partial_fit(given[1:5])
+    assert np.array_equal(other.components_, model.components_)
+    whole = np.ma.masked_array(np.arange(60).reshape(10, 6), mask=np.eye(10, 6) > 0)
+    assert OMFB(2, random_state=0).fit(whole).components_.dtype == np.float64
+
+
+DATES = pd.date_range("2020-01-01", periods=50)
+NO_NUMBERS = {
+    "dates": DATES, "durations": DATES - DATES[0], "dates in a zone": DATES.tz_localize("UTC"),
+    "text": ["x"] * 50, "objects of text": pd.Series(["x"] * 50, dtype=object),
+    "categories": pd.Categorical(["a", "b"] * 25), "complex numbers": np.full(50, 1j),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NO_NUMBERS)
+def test_what_is_no_number_is_refused_by_the_name_of_its_column(rng, name):
+    good = pd.DataFrame(rows(rng), columns=[f"f{i}" for i in range(10)])
+    bad = good.assign(f3=NO_NUMBERS[name])
+    fitted = OMFB(3, random_state=0).fit(good)
+    for call in (OMFB(3).fit, OMFB(3).partial_fit, fitted.partial_fit, fitted.complete):
+        with pytest.raises(ValueError, match="non-numeric values: column 'f3'"):
+            call(bad)
+
+
+@pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]"])
+def test_arrays_of_dates_are_refused(kind):
+    for X in (np.zeros((5, 3), kind), np.full((5, 3), "NaT", kind)):
+        with pytest.raises(ValueError, match="non-numeric values"):
+            OMFB(2).fit(X)
+
+
+@pytest.mark.parametrize(("dtype", "largest"), [(np.float16, 6e4), (np.float32, 3.3e38)])
+def test_what_is_filled_is_finite_near_the_end_of_a_types_range(rng, dtype, largest):
+    X = (rng.choice([-1.0, 1.0], (60, 2)) @ rng.normal(size=(2, 8))).astype(np.float64)
+    X = (largest * X / np.abs(X).max()).astype(dtype)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    model = OMFB(4, random_state=0).fit(X)
+    assert np.isfinite(model.complete(X)).all()
+    assert np.isfinite(model.inverse_transform(10 * model.transform(X))).all()
+
+
+def test_the_prequential_error_is_finite_when_rows_become_huge(rng):
+    X = rng.random((5, 6))
+    model = OMFB(2, batch_size=3, random_state=0).partial_fit(X[:2]).partial_fit(1e155 * X[2:])
+    assert np.isfinite(model.prequential_error_)
+
+
+class Undecided(Broyden):
+    """Its rows are infinity less infinity."""
+
+    def decode(self, state, codes):
+        return np.full((len(codes), len(state.C)), np.nan)
+
+
+def test_codes_whose_rows_overflow_are_refused_or_bounded(rng):
+    model = OMFB(3, init=np.ones((3, 10)), lam=1e300, random_state=0).fit(rows(rng))
+    assert np.array_equal(
+        model.inverse_transform([[1e308] * 3]), np.full((1, 10), np.finfo(float).max)
+    )
+    learner = model.learner_
+    learner.engine = Undecided()
+    with pytest.raises(ValueError, match="overflow"):
+        learner.decode(np.ones((1, 3)))
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        model.learner_.decode(np.full((1, 3), np.nan))

@@ -1,6 +1,9 @@
 """Rows with their holes filled, with or without learning from them."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ..learner.learner import Learner
 
 
 class Filler:
@@ -10,9 +13,9 @@ class Filler:
     dictionary that has learned from all rows up to it.
     """
 
-    def __init__(self, model: Any, learn: bool) -> None:
+    def __init__(self, model: "Learner", learn: bool) -> None:
         self.model, self.learn = model, learn
-        self.dtype = model._state.C.dtype
+        self.dtype = model.dtype
 
     def fill(self, rows: Any) -> Any:
         """The rows, filled; the rows given are not changed."""
@@ -25,14 +28,12 @@ class Filler:
                 made = self.one(rows[number : number + 1])
                 filled[number, holes[number]] = made[0, holes[number]]
         elif holes.any():
-            filled[holes] = self.model.complete(rows)[holes]
+            filled[holes] = self.model.fill(rows)[holes]
         return filled
 
     def one(self, row: Any) -> Any:
         """What the model makes of one row (1, n_features), observed entries included."""
-        from ..learner.fit_stream import learn_and_complete
-
         row = row.astype(self.dtype, copy=False)
         if self.learn:
-            return learn_and_complete(self.model, row)
-        return self.model._decode(self.model._encode(row)[0])
+            return self.model.learn_and_fill(row)
+        return self.model.decode(self.model.encode(row)[0])

@@ -1,34 +1,38 @@
 """A model from a file, and data that fit it."""
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._options import open_data
 
+if TYPE_CHECKING:
+    from ..learner.learner import Learner
 
-def load_model(path: Path) -> tuple[Any, list[str] | None]:
-    """The model, and the names of its features apart from it.
 
-    Rows come to the model in the order of its features already; without names it takes arrays
-    as they are.
-    """
+def load_model(path: Path) -> "Learner":
+    """The learner of a model file or checkpoint, under the rule that its parameters say."""
     from ..estimators.omfb import OMFB
+    from ..estimators.parameters import rule_of
 
     model = OMFB.load(path)
-    names = model.__dict__.pop("feature_names_in_", None)
-    model._state = replace(model._state, rule=model._rule())
-    return model, None if names is None else [str(name) for name in names]
+    return model.learner_.under(rule_of(model))
+
+
+def header_of(path: Path) -> dict[str, Any]:
+    """What a model file says of the estimator: what is written from its learner says the same."""
+    from ..persistence import read_model
+
+    header = read_model(path)[0]
+    return {name: header[name] for name in ("class", "parameters", "n_iter")}
 
 
 def open_for(
-    model: Any, names: list[str] | None, data: str, columns: str | None, header: bool | None,
-    kind: str | None,
-) -> Any:  # fmt: skip
+    learner: "Learner", data: str, columns: str | None, header: bool | None, kind: str | None
+) -> Any:
     """The data, their columns found by the names of the model's features."""
-    wanted = names if columns is None else None
+    wanted = learner.feature_names if columns is None else None
     source = open_data(data, columns=columns, header=header, kind=kind, wanted=wanted)
-    check_width(source, model.n_features_in_, "features")
+    check_width(source, learner.n_features, "features")
     return source
 
 

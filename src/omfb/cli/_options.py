@@ -1,6 +1,5 @@
 """Options that several commands share."""
 
-import re
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -71,14 +70,3 @@ def open_data(
         stream = sys.stdin.buffer
         return open_pipe(stream, kind, columns=columns, header=header, wanted=wanted)
     return open_stream(data, columns=columns, header=header, wanted=wanted)
-
-
-def parse_every(text: str) -> tuple[float | None, int | None]:
-    """Seconds or rows between two checkpoints."""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*(s|m|h|rows?|)\s*", text)
-    if match is None:
-        raise UsageError(f"--every must be like 30s, 5m, 1h or 10000rows, not {text!r}")
-    number, unit = float(match.group(1)), match.group(2)
-    if unit.startswith("row"):
-        return None, max(1, int(number))
-    return number * {"s": 1, "": 1, "m": 60, "h": 3600}[unit], None

@@ -2,11 +2,13 @@
 
 import shlex
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ._checkpoints import Checkpoints
 from ._errors import StoppedError, StopSignal
 from ._fill import Filler
+
+if TYPE_CHECKING:
+    from ..learner.checkpoints import Checkpoints
 
 
 class Filter:
@@ -16,16 +18,13 @@ class Filter:
     written only between two lines.
     """
 
-    def __init__(
-        self, source: Any, filler: Filler, saver: Checkpoints, stop: StopSignal,
-        names: list[str] | None,
-    ) -> None:  # fmt: skip
+    def __init__(self, source: Any, filler: Filler, saver: "Checkpoints", stop: StopSignal) -> None:
         self._source, self._filler, self._saver = source, filler, saver
-        self._stop, self._names = stop, names
+        self._stop = stop
         self._done = 0
         self._lines = source.lines.header_lines
         self._saved = 0
-        source.reader.idle = self._between_lines
+        source.when_idle(self._between_lines)
 
     def run(self, skip: int) -> None:
         """Filter to the end of the pipe; the first `skip` rows were done before."""
@@ -74,13 +73,13 @@ class Filter:
         return line
 
     def _between_lines(self) -> None:
-        if self._done > self._saved and self._saver.is_due(self._filler.model.n_samples_seen_):
+        if self._done > self._saved and self._saver.is_due(self._filler.model.n_seen):
             self._save()
         self._stop.check()
 
     def _save(self) -> None:
         if self._done > self._saved and self._filler.learn:
-            self._saver.save(self._filler.model, self._names, pipe={"rows": self._done})
+            self._saver.save(self._filler.model.snapshot(), pipe={"rows": self._done})
         self._saved = self._done
 
     def _leave(self) -> None:

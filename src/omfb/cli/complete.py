@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
-from ._checkpoints import Checkpoints, held
+from ._checkpoints import held
 from ._errors import StopSignal, UsageError, guarded, say
 from ._fill import Filler
-from ._models import blocks_of, load_model, open_for
+from ._models import blocks_of, header_of, load_model, open_for
 from ._options import (
     PIPE,
     Checkpoint,
@@ -62,24 +62,23 @@ def complete(
         raise UsageError("--checkpoint keeps what --learn learns: add --learn, or leave it out")
     if resume and not both:
         raise UsageError("--resume goes on with a pipe (- for both); files are done as a whole")
-    with StopSignal() as stop, held(checkpoint, resume) as there:
-        start = checkpoint if there and checkpoint is not None else model
-        fitted, names = load_model(start)
+    with StopSignal() as stop, held(checkpoint, resume, every, {}) as saver:
+        start = checkpoint if saver.exists and checkpoint is not None else model
+        fitted = load_model(start)
         if learn and checkpoint is None and not quiet:
             say("omfb: what is learned will be forgotten; --checkpoint FILE keeps it")
-        saver = Checkpoints(checkpoint, every, {})
-        source = open_for(fitted, names, data, columns, header, format)
-        if hasattr(source, "reader"):
-            source.reader.idle = stop.check
+        saver.header = header_of(start)
+        source = open_for(fitted, data, columns, header, format)
+        source.when_idle(stop.check)
         filler = Filler(fitted, learn)
         with errors_about(source):
             if both:
                 from ._pipe import Filter
 
-                Filter(source, filler, saver, stop, names).run(_rows_seen(start) if there else 0)
+                Filter(source, filler, saver, stop).run(_rows_seen(start) if saver.exists else 0)
                 return
             _complete_file(source, filler, output, stop)
-        saver.save(fitted, names)
+        saver.save(fitted.snapshot())
 
 
 def _rows_seen(checkpoint: Path) -> int:

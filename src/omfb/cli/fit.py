@@ -2,13 +2,14 @@
 
 import shlex
 import sys
-import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ._checkpoints import Checkpoints, held
+from ._checkpoints import check_options, usage_errors
 from ._errors import StoppedError, StopSignal, UsageError, guarded, say
 from ._options import (
     Checkpoint,
@@ -72,26 +73,24 @@ def fit(
 
         cat ratings.csv | omfb fit - -r 5 --columns 1-12 -o model.omfb
     """
-    from ..persistence import check_replaceable
-
     parameters = {
         "n_components": components, "lam": lam, "memory": memory, "ridge": ridge,
         "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
         "max_iter": max_iter, "tol": tol, "shuffle": shuffle, "init": _init(init),
         "random_state": seed,
     }  # fmt: skip
-    with StopSignal() as stop, held(checkpoint, resume) as there:
-        check_replaceable(output)
+    check_options(checkpoint, resume, every)
+    model = _model(parameters)
+    with StopSignal() as stop:
+        _check_output(output, data, checkpoint)
         source = open_data(data, columns=columns, header=header, kind=format)
-        model = _model(parameters, source)
-        saver = Checkpoints(checkpoint, every, {"source": source.fingerprint()})
-        place = None
-        if there:
-            model, place = _resumed(checkpoint, model, source)
-        elif resume and not quiet:
+        _check_source(model, source)
+        if resume and checkpoint is not None and not checkpoint.exists() and not quiet:
             say(f"{checkpoint}: no checkpoint yet; starting from the beginning")
-        _learn(model, source, place, saver, stop, quiet, log)
-        _finish(model, source, output, quiet)
+        unseen = _learn(model, source, stop, quiet, log, checkpoint, resume, every)
+    model.save(output)
+    if not quiet:
+        _report(model, source, unseen, output)
 
 
 def _init(init: str) -> Any:
@@ -101,119 +100,93 @@ def _init(init: str) -> Any:
         raise UsageError(f"--init must be data, random or a .npy file, not {init!r}")
     import numpy as np
 
-    return np.load(init, allow_pickle=False)
+    try:
+        return np.load(init, allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise UsageError(f"--init {init}: not a whole .npy file ({error})") from None
 
 
-def _model(parameters: dict[str, Any], source: Any) -> Any:
+def _model(parameters: dict[str, Any]) -> Any:
     from ..estimators.omfb import OMFB
-    from ..estimators.parameters import check_init, check_parameters
+    from ..estimators.parameters import check_parameters
 
     model = OMFB(**parameters)
-    try:
+    with _usage_errors():
         check_parameters(model)
-        check_init(model.init, model.n_components, source.n_features)
-        if not source.rereadable and model.max_iter > 1:
-            raise ValueError(f"{source.name} can be read once only: drop --max-iter, or save it.")
-    except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from None
-    model.n_features_in_ = source.n_features
     return model
 
 
-def _resumed(checkpoint: Any, model: Any, source: Any) -> tuple[Any, Any]:
-    """The model of a checkpoint and its place, if they are of this very fit."""
-    from ..estimators.omfb import OMFB
-    from ..learner.snapshot import load_parts, place_of
+def _check_output(output: Path, data: str, checkpoint: Path | None) -> None:
+    from ..persistence import check_replaceable
 
-    old, header, tensors = load_parts(OMFB, checkpoint)
-    place = place_of(header, tensors)
-    if place is None:
-        raise UsageError(f"{checkpoint}: a finished model, no checkpoint to go on from")
-    for name, value in model.get_params().items():
-        before = getattr(old, name)
-        if type(before) is not type(value) or not _same(before, value):
-            raise UsageError(
-                f"{checkpoint}: began with {name} = {before}, not {value}. "
-                f"Give the same options as before, or another --checkpoint"
-            )
-    same_names = header["feature_names"] == source.feature_names
-    if header.get("source") != source.fingerprint() or not same_names:
-        raise UsageError(
-            f"{checkpoint}: began with other data than {source.name} is now. "
-            f"Give the same data, or another --checkpoint"
-        )
-    old.__dict__.pop("feature_names_in_", None)
-    return old, place
+    for path in (output, checkpoint):
+        if path is not None and path.exists() and Path(data).exists() and path.samefile(data):
+            raise UsageError(f"{path}: that is the data. Give the model a file of its own")
+    check_replaceable(output)
 
 
-def _same(before: Any, value: Any) -> bool:
-    import numpy as np
+def _check_source(model: Any, source: Any) -> None:
+    from ..estimators.parameters import check_init
 
-    return bool(np.array_equal(before, value))
+    with _usage_errors():
+        check_init(model.init, model.n_components, source.n_features)
+    if not source.rereadable and model.max_iter > 1:
+        raise UsageError(f"{source.name} can be read once only: drop --max-iter, or save it")
+
+
+@contextmanager
+def _usage_errors() -> Iterator[None]:
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise UsageError(str(error)) from None
 
 
 def _learn(
-    model: Any, source: Any, place: Any, saver: Checkpoints, stop: StopSignal, quiet: bool,
-    log: Path | None,
-) -> None:  # fmt: skip
-    from ..learner.fit_stream import learn_passes
-    from ._progress import Progress
+    model: Any, source: Any, stop: StopSignal, quiet: bool, log: Path | None,
+    checkpoint: Path | None, resume: bool, every: str,
+) -> Any:  # fmt: skip
+    """Fit the model; return which features were never observed."""
+    from ..learner.fit_stream import Progress, StopFitting
+    from ._progress import Shown
 
-    names = source.feature_names
+    n_rows = 0
 
-    def between_blocks() -> None:
-        if place is not None and saver.is_due(model.n_samples_seen_):
-            saver.save(model, names, place)
-        stop.check()
+    with Shown(model.max_iter, quiet, log) as shown, usage_errors():
 
-    if hasattr(source, "reader"):
-        source.reader.idle = between_blocks
-    try:
-        with Progress(model, source, quiet, log) as progress:
-            for here in learn_passes(model, source, place):
-                place = here
-                progress.update(place, last=place.finished)
-                if place.finished:
-                    saver.save(model, names, place)
-                else:
-                    between_blocks()
-    except StoppedError:
-        _leave(model, source, place, saver)
-    if place is not None and not quiet:
-        _warn_of_unseen(model, names, place.unseen)
+        def on_block(progress: Progress) -> None:
+            nonlocal n_rows
+            n_rows = progress.n_rows
+            if n_rows:
+                shown.update(progress)
+            if stop.requested and not progress.finished:
+                raise StopFitting
+
+        try:
+            return model.fit_source(
+                source, checkpoint=checkpoint, resume=resume, every=every, on_block=on_block
+            )
+        except StopFitting:
+            raise StoppedError(_how_to_go_on(source, checkpoint, n_rows)) from None
 
 
-def _leave(model: Any, source: Any, place: Any, saver: Checkpoints) -> None:
-    """Save what was learned, and say how to go on."""
-    if saver.path is None or place is None:
-        hint = "" if saver.path is not None else "; with --checkpoint FILE it could go on"
-        raise StoppedError(f"interrupted, nothing is kept{hint}")
-    saver.save(model, source.feature_names, place)
+def _how_to_go_on(source: Any, checkpoint: Path | None, n_rows: int) -> str:
+    if checkpoint is None or n_rows == 0:
+        hint = "" if checkpoint is not None else "; with --checkpoint FILE it could go on"
+        return f"interrupted, nothing is kept{hint}"
     command = [word for word in sys.argv[1:] if word != "--resume"]
     again = shlex.join(["omfb", *command, "--resume"])
     how = "Go on with" if source.rereadable else "Pipe the same input into"
-    raise StoppedError(
-        f"interrupted after {model.n_samples_seen_} rows; {saver.path} keeps what was learned. "
-        f"{how}: {again}"
+    return f"interrupted after {n_rows} rows; {checkpoint} keeps what was learned. {how}: {again}"
+
+
+def _report(model: Any, source: Any, unseen: Any, output: Path) -> None:
+    from ..estimators.base import unobserved
+
+    warning = unobserved(unseen, source.feature_names)
+    if warning is not None:
+        say(f"omfb: {warning}")
+    say(
+        f"{output}: {model.n_components} components of {source.n_features} features, from "
+        f"{model.n_samples_seen_} rows, prequential error {model.prequential_error_:.4g}"
     )
-
-
-def _warn_of_unseen(model: Any, names: list[str] | None, unseen: Any) -> None:
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        model._warn_of(unseen)
-    for warning in caught:
-        say(f"omfb: {warning.message}")
-
-
-def _finish(model: Any, source: Any, output: Path, quiet: bool) -> None:
-    import numpy as np
-
-    if source.feature_names is not None:
-        model.feature_names_in_ = np.array(source.feature_names, dtype=object)
-    model.save(output)
-    if not quiet:
-        say(
-            f"{output}: {model.n_components} components of {source.n_features} features, from "
-            f"{model.n_samples_seen_} rows, prequential error {model.prequential_error_:.4g}"
-        )

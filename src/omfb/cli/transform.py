@@ -23,12 +23,12 @@ def transform(
     """
     from ..streams import errors_about
 
-    fitted, names = load_model(model)
-    source = open_for(fitted, names, data, columns, header, format)
+    fitted = load_model(model)
+    source = open_for(fitted, data, columns, header, format)
     code_names = [f"omfb{i}" for i in range(fitted.n_components)]
-    with errors_about(source), table_to(output, code_names, fitted._state.C.dtype) as writer:
+    with errors_about(source), table_to(output, code_names, fitted.dtype) as writer:
         for rows in blocks_of(source):
-            writer.write(fitted.transform(rows))
+            writer.write(fitted.encode(rows)[0].astype(fitted.dtype, copy=False))
 
 
 @guarded
@@ -46,13 +46,13 @@ def inverse(
 
         omfb inverse codes.csv -m model.omfb -o rows.csv
     """
-    fitted, names = load_model(model)
+    fitted = load_model(model)
     source = open_data(data, columns=columns, header=header, kind=format)
     check_width(source, fitted.n_components, "components")
-    row_names = names or [f"x{i}" for i in range(fitted.n_features_in_)]
-    with table_to(output, row_names, fitted._state.C.dtype) as writer:
+    row_names = fitted.feature_names or [f"x{i}" for i in range(fitted.n_features)]
+    with table_to(output, row_names, fitted.dtype) as writer:
         for codes in blocks_of(source):
-            writer.write(fitted._decode(codes))
+            writer.write(fitted.decode(codes))
 
 
 @guarded
@@ -72,10 +72,10 @@ def score(
     from ..core.state import Info
     from ..streams import errors_about
 
-    fitted, names = load_model(model)
-    source = open_for(fitted, names, data, columns, header, format)
+    fitted = load_model(model)
+    source = open_for(fitted, data, columns, header, format)
     total = Info(0.0, 0.0)
     with errors_about(source):
         for rows in blocks_of(source):
-            total = total.plus(fitted._encode(rows)[1])
+            total = total.plus(fitted.encode(rows)[1])
     print(1.0 - total.error**2)

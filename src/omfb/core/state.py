@@ -1,44 +1,23 @@
-"""What a step needs next (`State`), what it was told to do (`Rule`), what it tells (`Info`)."""
+"""State carried between steps (`State`), and diagnostics of a step (`Info`)."""
 
+import math
+import sys
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .rule import Rule
+
+__all__ = ["HEAD_START", "MOSTLY_OBSERVED", "Info", "Rule", "State", "check_state"]
+
 # Rows for each component that must come before early ones begin to count less.
 HEAD_START = 5
 # Share of a row's entries: with less, rows say little about atoms, and none is worth losing.
 MOSTLY_OBSERVED = 0.5
-
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The update rule. The defaults are `OMFB`'s; `memory=0` is the paper's rule.
-
-    Attributes
-    ----------
-    lam : float
-        How stiffly the dictionary stays where it is.
-    memory : float
-        From 0 (no past code counts) to 1 (all count, later ones more).
-    ridge, smooth : float
-        Pull of a code towards zero, and towards the code before.
-    shrink : float
-        Pull of the dictionary towards zero; if positive, codes count with their uncertainty.
-    inner_iter : int
-        Alternations between code and dictionary for each observation or mini-batch.
-    batch_size : int
-        Rows that share one update of the dictionary.
-    """
-
-    lam: float = 1.0
-    memory: float = 1.0
-    ridge: float = 0.0
-    smooth: float = 0.0
-    shrink: float = 0.0
-    inner_iter: int = 2
-    batch_size: int = 1
+# How far below zero rounding may leave a square, as a share of the largest one.
+ROUNDED_SQUARE = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +34,9 @@ class State:
     S : ndarray of shape (n_components, n_components)
         Accumulated precision of the dictionary, shared by all features.
     code : ndarray of shape (n_components,) or None
-        Code of the last observation; None before there was one.
+        Code of the last row; None before there was one.
     n_seen : int
-        Observations so far.
+        Rows so far.
     drift : int
         Entries of the data learned from since G was last computed from C.
     scale : float
@@ -109,7 +88,7 @@ class State:
         So a row counts in proportion to how late it came. The first codes belong to a dictionary
         that was still poor, and to count them like the others leaves a larger error; the head
         start is for the first rows, which are too few to lose any. Rows that are mostly missing
-        fade nothing: there the first dictionary's weight is what keeps from overfitting.
+        fade nothing: there the weight of the first dictionary prevents overfitting.
         """
         return float(self.n_seen + HEAD_START * self.C.shape[1])
 
@@ -127,9 +106,47 @@ class Info(NamedTuple):
 
     def plus(self, other: "Info") -> "Info":
         """The energies of both."""
-        return Info(self.residual + other.residual, self.energy + other.energy)
+        return Info(self.residual + other.residual, self.energy + other.energy).sound()
+
+    def sound(self) -> "Info":
+        """Finite energies: where their computation overflowed, nothing counts as explained."""
+        if math.isfinite(self.residual) and math.isfinite(self.energy):
+            return self
+        energy = self.energy if math.isfinite(self.energy) else sys.float_info.max
+        return Info(energy, energy)
 
     @property
     def error(self) -> float:
         """The prequential error, sqrt(residual / energy); 0 where there was nothing to explain."""
         return float(np.sqrt(self.residual / self.energy)) if self.energy > 0.0 else 0.0
+
+
+def check_state(state: State) -> None:
+    """Refuse, by a ValueError, a state that no sequence of steps can have led to.
+
+    For states that come from a file: what is wrong there would show as garbage or worse much
+    later.
+    """
+    C, G, S, code = state.C, state.G, state.S, state.code
+    _demand(C.ndim == 2 and C.dtype in (np.float32, np.float64), "its dictionary is no matrix")
+    _demand(C.size > 0, "its dictionary is empty")
+    r = C.shape[1]
+    for matrix in (G, S):
+        _demand(matrix.shape == (r, r) and matrix.dtype == np.float64, "its parts do not fit")
+        squares = np.diagonal(matrix)
+        # Atoms of very different size: the small ones' squares may be rounded to below zero.
+        _demand(bool((squares >= -ROUNDED_SQUARE * squares.max()).all()), "a negative square")
+    _demand(code is None or (code.shape == (r,) and code.dtype == np.float64), "a code of no size")
+    for array in (C, G, S) if code is None else (C, G, S, code):
+        _demand(bool(np.isfinite(array).all()), "NaN or infinity in its parts")
+    _demand(state.scale > 0.0 and math.frexp(state.scale)[0] == 0.5, "a scale that is none")
+    numbers = (state.n_seen, state.drift, state.since, state.entries)
+    _demand(min(numbers) >= 0, "a counter that is no count")
+    _demand(min(state.least_ridge, state.residual, state.prior) >= 0.0, "a number below zero")
+    _demand(state.since <= state.n_seen, "more rows than it has seen")
+    _demand(state.entries <= state.since * len(C), "more entries than its rows have")
+
+
+def _demand(holds: bool, reason: str) -> None:
+    if not holds:
+        raise ValueError(reason)

@@ -1,50 +1,32 @@
-"""What both estimators are made of: validate, hold a state, loop `step`."""
+"""What both estimators are made of: they check what users give, and wrap a `Learner`."""
 
-import logging
+import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..core.blocks import dense_with_holes, sparse_with_holes
-from ..core.encode import encode
-from ..core.start import window_length
-from ..core.state import Info, Rule, State
-from ..core.step import init as first_state
-from ..core.step import step
 from ..formats import is_stream, open_stream
-from ..learner.fit_stream import learn_passes
-from ..learner.snapshot import SavedMixin
+from ..learner.fit_stream import fit_stream
+from ..learner.learner import Learner
+from ..learner.progress import shown_progress
 from ..streams import Source
 from ..streams.arrays import ArraySource
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
+from .files import SavedMixin, file_header
 from .frames import like_frame
-from .parameters import check_init, check_parameters
-
-logger = logging.getLogger("omfb")
-
-NOTHING = Info(0.0, 0.0)
+from .parameters import check_init, check_parameters, rule_of
+from .validation import first_rows, next_rows
 
 
 class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """`OMFB` and `OMFBImputer` but for `transform`.
+    """`OMFB` and `OMFBImputer` but for `transform`. Fitted, it holds a `Learner`."""
 
-    Fitted, it holds a `State`, the energies of the current pass, and, until the stream is long
-    enough to draw the first dictionary from, the rows so far.
-    """
-
-    _state: State
-    _totals: Info
-    _head: Any
-    _seed: int
+    _learner: Learner
 
     def __init__(
         self,
@@ -81,7 +63,15 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
 
     # -- learning ---------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
+        every: str = "30s",
+    ) -> Self:
         """Learn the dictionary by `max_iter` passes over X.
 
         Parameters
@@ -91,29 +81,75 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
             A path (CSV, NDJSON, NumPy, Parquet or Arrow file), a Dask array, an iterator of rows
             or blocks, or an `omfb.streams.Source` is read block by block, in constant memory.
         y : ignored
+        checkpoint : path or None, default=None
+            File to keep what is learned in while the fit goes on.
+        resume : bool, default=False
+            Go on from the checkpoint, if it exists: the fit ends with the very same model as one
+            that was never interrupted.
+        every : str, default="30s"
+            How often to write the checkpoint: "30s", "5m", "1h" or "10000rows".
 
         Returns
         -------
         self
         """
-        with self._all_or_nothing():
-            self._fit(X)
-        return self
+        return self._fit(X, checkpoint=checkpoint, resume=resume, every=every)
 
     @with_callbacks  # type: ignore[untyped-decorator, unused-ignore]
-    def _fit(self, X: Any) -> None:
+    def _fit(self, X: Any, **how: Any) -> Self:
         check_parameters(self)
-        source = self._source(X)
-        unseen = np.ones(0, dtype=bool)
-        for place in learn_passes(self, source, passes=Passes(self, self.max_iter, X)):
-            unseen = place.unseen
-        self._warn_of(unseen)
+        passes = Passes(self, self.max_iter, X)
+        with shown_progress(self.max_iter, self.verbose) as on_block:
+            unseen = self.fit_source(self._source(X), passes=passes, on_block=on_block, **how)
+        self._warn_unobserved(unseen)
+        return self
+
+    def fit_source(self, source: Source, *, passes: Any = None, **how: Any) -> NDArray[np.bool_]:
+        """Learn from a source; return which features were never observed.
+
+        What `fit` does once X is a source, and `omfb fit` too.
+
+        Parameters
+        ----------
+        source : Source
+        passes : Passes or None
+            Told of each pass.
+        **how
+            For `omfb.learner.fit_stream.fit_stream`: checkpoint, resume, every, on_block.
+        """
+        rule = check_parameters(self)
+        rng = check_random_state(self.random_state)
+        learner = Learner(
+            self.n_components,
+            rule,
+            init=check_init(self.init, self.n_components, source.n_features),
+            seed=int(rng.randint(2**31)),
+            feature_names=source.feature_names,
+        )
+        if passes is not None:
+            passes.watch(learner)
+        place = fit_stream(
+            learner, source, max_iter=int(self.max_iter), tol=float(self.tol),
+            shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self), **how,
+        )  # fmt: skip
+        self.adopt(learner, place.number)
+        return place.unseen
+
+    def adopt(self, learner: Learner, n_iter: int | None = None) -> Self:
+        """Become the fitted model that a learner is."""
+        # One call: whatever interrupts, the model is the old or the new one.
+        fitted: dict[str, Any] = {"_learner": learner}
+        if n_iter is not None:
+            fitted["n_iter_"] = n_iter
+        self.__dict__.update(fitted)
+        return self
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the next rows of a stream, in the order given; one row is enough.
 
         However a stream is cut into calls, the model is the same (with ``batch_size > 1``, if it
-        is cut at multiples of that). An error leaves the model as it was.
+        is cut at multiples of that). An error leaves the model as it was. Several threads may
+        call it, and use the model meanwhile.
 
         Parameters
         ----------
@@ -125,49 +161,35 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         -------
         self
         """
-        with self._all_or_nothing():
-            fitted = self.__sklearn_is_fitted__()
-            rule = self._rule()
-            if not fitted or rule != self._state.rule:
-                check_parameters(self)
-            X = self._validated(X, reset=not fitted)
-            if not fitted:
-                self._seed = check_random_state(self.random_state).randint(2**31)
-                self._head = X[:0]
-            if self._head is None:
-                self._learn(self._under(rule), X, self._totals)
-            else:
-                self._learn_head(X)
+        learner = self.__dict__.get("_learner")
+        if learner is None:
+            return self._start(X)
+        rule = rule_of(self)
+        if rule != learner.rule:
+            check_parameters(self)
+        learner.learn(self._rows(learner, X), rule)
         return self
 
-    def _learn_head(self, X: Any) -> None:
-        """Learn from a stream so young that every new row may still enter the first dictionary.
-
-        The model is always what it would be had all rows so far come at once: that is what makes
-        it independent of how the stream is cut. The rows are kept until there are enough.
-        """
-        if self._head.shape[0] == 0:
-            rows = X
-        elif scipy.sparse.issparse(X):
-            head = (
-                self._head if scipy.sparse.issparse(self._head) else sparse_with_holes(self._head)
-            )
-            rows = scipy.sparse.vstack([head, X.astype(head.dtype, copy=False)], format="csr")
-        else:
-            head = dense_with_holes(self._head)
-            rows = np.concatenate([head, X.astype(head.dtype, copy=False)])
-        self._learn(self._first(rows, self._seed), rows, NOTHING)
-        if rows.shape[0] < window_length(self.n_components):
-            self._head = rows.copy() if rows is X else rows  # X is the caller's
-
-    def _learn(self, state: State, X: Any, totals: Info) -> None:
-        state, _, info = step(state, X, reuse=X.shape[0] == 1)
-        self._keep(state, totals.plus(info))
+    def _start(self, X: Any) -> Self:
+        rule = check_parameters(self)
+        first = first_rows(X, type(self).__name__)
+        learner = Learner(
+            self.n_components,
+            rule,
+            init=check_init(self.init, self.n_components, first.rows.shape[1]),
+            seed=int(check_random_state(self.random_state).randint(2**31)),
+            feature_names=first.feature_names,
+        )
+        learner.learn(first.rows)
+        # Another thread may have been first meanwhile: then these rows come after its own.
+        if self.__dict__.setdefault("_learner", learner) is not learner:
+            self.partial_fit(X)
+        return self
 
     # -- using ------------------------------------------------------------------------------
 
     def complete(self, X: Any) -> Any:
-        """Fill the holes of X; what is observed stays as it is, bit for bit.
+        """Fill what is missing in X; what is observed stays as it is, bit for bit.
 
         With ``smooth > 0`` the rows of X are taken as consecutive in time.
 
@@ -179,17 +201,11 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         -------
         X_complete : ndarray of shape (n_samples, n_features), or a frame if X is one
         """
-        return like_frame(X, self._completed(self._validated(X)))
+        return like_frame(X, self._filled(X))
 
-    def _completed(self, rows: Any) -> NDArray[Any]:
-        codes = self._encode(rows)[0]
-        complete = dense_with_holes(rows).copy()
-        for start in range(0, len(complete), 1024):
-            here = slice(start, start + 1024)
-            holes = np.isnan(complete[here])
-            if holes.any():
-                np.copyto(complete[here], self._decode(codes[here]), where=holes)
-        return complete
+    def _filled(self, X: Any) -> NDArray[Any]:
+        learner = self.learner_
+        return learner.fill(self._rows(learner, X), rule_of(self))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Share of the observed energy of X that the dictionary explains; 1 is all of it.
@@ -203,143 +219,82 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         -------
         score : float
         """
-        return 1.0 - self._encode(self._validated(X))[1].error ** 2
+        learner = self.learner_
+        return 1.0 - learner.encode(self._rows(learner, X), rule_of(self))[1].error ** 2
+
+    @property
+    def learner_(self) -> Learner:
+        """The learner that does the work: states, codes and snapshots without scikit-learn."""
+        check_is_fitted(self)
+        return self._learner
 
     @property
     def components_(self) -> NDArray[Any]:
         """The dictionary, an atom in a row: (n_components, n_features)."""
-        check_is_fitted(self)
-        return np.ascontiguousarray(self._state.C.T) * self._state.C.dtype.type(self._state.scale)
+        return self.learner_.components
 
     @property
     def n_samples_seen_(self) -> int:
         """Rows learned from so far, in all passes."""
-        check_is_fitted(self)
-        return self._state.n_seen
+        return self.learner_.n_seen
 
     @property
     def prequential_error_(self) -> float:
         """Relative error over the last pass, of each row before the dictionary learned from it."""
-        check_is_fitted(self)
-        return self._totals.error
+        return self.learner_.error
+
+    @property
+    def n_features_in_(self) -> int:
+        """Features of a row."""
+        return self.learner_.n_features
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, if X had any."""
+        names = self.learner_.feature_names
+        if names is None:
+            raise AttributeError("The rows that the model was fitted to had no names.")
+        return np.array(names, dtype=object)
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _rule(self) -> Rule:
-        return Rule(
-            lam=self.lam,
-            memory=self.memory,
-            ridge=self.ridge,
-            smooth=self.smooth,
-            shrink=self.shrink,
-            inner_iter=self.inner_iter,
-            batch_size=self.batch_size,
-        )
-
-    def _first(self, head: Any, seed: int) -> State:
-        init = check_init(self.init, self.n_components, head.shape[1])
-        return first_state(head, self.n_components, self._rule(), init=init, seed=seed)
-
-    def _keep(self, state: State, totals: Info = NOTHING) -> None:
-        self._state, self._totals, self._head = state, totals, None
-
-    def _under(self, rule: Rule) -> State:
-        """The state, to go on under a rule that may have changed by `set_params`."""
-        return self._state if rule == self._state.rule else replace(self._state, rule=rule)
-
-    def _encode(self, X: Any) -> tuple[NDArray[np.float64], Info]:
-        return encode(self._under(self._rule()), X)
-
-    def _decode(self, codes: NDArray[Any]) -> NDArray[Any]:
-        C = self._state.C
-        return (codes.astype(C.dtype, copy=False) @ C.T) * C.dtype.type(self._state.scale)
-
     def _source(self, X: Any) -> Source:
-        """X as a stream, its features noted; arrays are checked by scikit-learn."""
-        if not is_stream(X):
-            return ArraySource(self._validated(X, reset=True))
-        source = open_stream(X)
-        self.n_features_in_ = source.n_features
-        self.__dict__.pop("feature_names_in_", None)
-        if source.feature_names is not None:
-            self.feature_names_in_ = np.array(source.feature_names, dtype=object)
+        """X as a stream; arrays are checked by scikit-learn."""
+        if is_stream(X):
+            return open_stream(X)
+        first = first_rows(X, type(self).__name__)
+        source = ArraySource(first.rows)
+        source.feature_names = first.feature_names
         return source
 
-    def _validated(self, X: Any, reset: bool = False) -> Any:
-        """X as an array or CSR matrix of floats, checked by scikit-learn but for infinity.
-
-        Infinity is found by the products that a step needs anyway.
-        """
-        if not reset and self._is_as_needed(X):
-            return X
-        if not reset:
-            check_is_fitted(self)
-        try:
-            return validate_data(
-                self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32],
-                ensure_all_finite=False,
-            )  # fmt: skip
-        except ValueError as error:
-            if "could not convert" not in str(error):
-                raise
-            raise ValueError(
-                f"X contains something that is no number ({error}). Drop or encode such columns; "
-                f"NaN is missing."
-            ) from error
-
-    def _is_as_needed(self, X: Any) -> bool:
-        """Whether X is what streams bring most: nothing to convert or to complain of."""
-        return (
+    def _rows(self, learner: Learner, X: Any) -> Any:
+        """X as the learner takes rows; what streams bring most is not looked at for long."""
+        if (
             type(X) is np.ndarray
-            and self.__sklearn_is_fitted__()
-            and X.dtype == self._state.C.dtype
+            and X.dtype == learner.dtype
             and X.ndim == 2
             and X.shape[0] > 0
-            and X.shape[1] == self.n_features_in_
-            and not hasattr(self, "feature_names_in_")
-        )
+            and X.shape[1] == learner.n_features
+            and learner.feature_names is None
+        ):
+            return X
+        return next_rows(self, X)
 
-    @contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        """If learning fails, the model is what it was."""
-        before = self.__dict__.copy()
-        try:
-            yield
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
-    def _log(self, message: str, *values: Any) -> None:
-        if self.verbose:
-            if not logger.hasHandlers():  # `verbose` asks to see something
-                logger.addHandler(logging.StreamHandler())
-            logger.setLevel(min(logger.level or logging.INFO, logging.INFO))
-            logger.info(message, *values)
-
-    def _warn_of(self, unseen: NDArray[np.bool_]) -> None:
-        which = np.flatnonzero(unseen)
-        if len(which) == 0:
-            return
-        names = getattr(self, "feature_names_in_", None)
-        shown = ", ".join(str(i if names is None else names[i]) for i in which[:10])
-        more = f" and {len(which) - 10} more" if len(which) > 10 else ""
-        warnings.warn(
-            f"Never observed: feature {shown}{more}. Nothing was learned about them, and what "
-            f"`complete` fills in there means nothing. Drop them, or bring rows that have them.",
-            stacklevel=3,
-        )
+    def _warn_unobserved(self, unseen: NDArray[np.bool_]) -> None:
+        message = unobserved(unseen, self.learner_.feature_names)
+        if message is not None:
+            warnings.warn(message, stacklevel=4)
 
     def __copy__(self) -> Self:
-        """A copy that learns on its own: single rows are learned in place."""
+        """A copy that learns on its own."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
-        if self.__sklearn_is_fitted__():
-            other._state = replace(self._state, C=self._state.C.copy())
+        if "_learner" in other.__dict__:
+            other.adopt(Learner.from_snapshot(self._learner.snapshot()))
         return other
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_state")
+        return "_learner" in self.__dict__
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -347,3 +302,16 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def unobserved(unseen: NDArray[np.bool_], names: list[str] | None) -> str | None:
+    """What to say of features that were never observed; None if all were."""
+    which = np.flatnonzero(unseen)
+    if len(which) == 0:
+        return None
+    shown = ", ".join(str(i if names is None else names[i]) for i in which[:10])
+    more = f" and {len(which) - 10} more" if len(which) > 10 else ""
+    return (
+        f"Never observed: feature {shown}{more}. Nothing was learned about them, and what "
+        f"`complete` fills in there means nothing. Drop them, or bring rows that have them."
+    )

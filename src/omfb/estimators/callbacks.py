@@ -2,6 +2,9 @@
 
 from typing import Any
 
+from ..learner.learner import Learner
+from ..learner.progress import logger
+
 __all__ = ["CallbackSupportMixin", "Passes", "with_callbacks"]
 
 try:
@@ -20,10 +23,16 @@ class Passes:
 
     def __init__(self, estimator: Any, n_passes: int, X: Any) -> None:
         self._estimator, self._X = estimator, X
+        self._learner: Any = None
+        self._n_passes = 0
         begin = getattr(estimator, "_init_callback_context", None)
         self._root = begin(max_subtasks=n_passes) if begin is not None else None
         if self._root is not None:
             self._root.call_on_fit_task_begin(estimator=estimator, X=X)
+
+    def watch(self, learner: Any) -> None:
+        """Note the learner, which the estimator becomes when the fit has ended."""
+        self._learner = learner
 
     def begin(self) -> Any:
         if self._root is None:
@@ -31,19 +40,26 @@ class Passes:
         task = self._root.subcontext(task_name="pass")
         return task.call_on_fit_task_begin(estimator=self._estimator, X=self._X)
 
-    def end(self, task: Any) -> bool:
+    def end(self, task: Any, number: int) -> bool:
         """True if a callback asks to stop."""
-        if task is None:
-            return False
-        return bool(
-            task.call_on_fit_task_end(
-                estimator=self._estimator, X=self._X, reconstruction_attributes={}
-            )
-        )
+        self._n_passes = number
+        if self._estimator.verbose:
+            of, error = self._estimator.max_iter, self._learner.error
+            logger.info("pass %d of %d: prequential error %.4g", number, of, error)
+        return task is not None and self._tell_end_of(task)
 
     def finish(self) -> None:
         """Tell that the fit has ended."""
         if self._root is not None:
-            self._root.call_on_fit_task_end(
-                estimator=self._estimator, X=self._X, reconstruction_attributes={}
+            self._tell_end_of(self._root)
+
+    def _tell_end_of(self, task: Any) -> bool:
+        so_far = {
+            "_learner": Learner.from_snapshot(self._learner.snapshot()),
+            "n_iter_": self._n_passes,
+        }
+        return bool(
+            task.call_on_fit_task_end(
+                estimator=self._estimator, X=self._X, reconstruction_attributes=so_far
             )
+        )

@@ -1,13 +1,13 @@
-"""`OMFB` and `OMFBImputer`, as users meet them."""
+"""`OMFB`: the decomposition."""
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin, OneToOneFeatureMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from .base import Factorizer
+from .parameters import rule_of
+from .validation import codes_array
 
 
 class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
@@ -28,8 +28,8 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     n_components : int, default=30
         Atoms of the dictionary.
     lam : float, default=1.0
-        How stiffly the dictionary stays where it is, in observations: the first dictionary weighs
-        as much as `lam` of them (with ``init="data"``).
+        How stiffly the dictionary stays where it is, in rows: the first dictionary weighs
+        as much as `lam` rows (with ``init="data"``).
     memory : float, default=1.0
         How long past codes count: 1 for ever, each in proportion to how late it came (recursive
         least squares; best where the data do not change), 0.99 about 100 rows (for drifting data),
@@ -39,8 +39,9 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     smooth : float, default=0.0
         Pull of a code towards that of the row before, for time series. Needs ``shuffle=False``.
     shrink : float, default=0.0
-        Pull of the dictionary towards zero, in observations; if positive, codes also count with
-        their uncertainty. Raise it, with `ridge`, where holes are filled from many components.
+        Pull of the dictionary towards zero, in rows; if positive, codes also count with
+        their uncertainty. Raise it, with `ridge`, where missing values are filled
+        from many components.
     inner_iter : int, default=2
         Alternations between code and dictionary for each update.
     batch_size : int, default=1
@@ -58,7 +59,8 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     random_state : int, RandomState or None, default=None
         Seed of the order of rows and of the first dictionary.
     verbose : int, default=0
-        If positive, log each pass to the logger "omfb".
+        If positive, log each pass to the logger "omfb", and show a progress bar (in terminals and
+        notebooks that have Rich; elsewhere the log is printed, unless logging is configured).
 
     Attributes
     ----------
@@ -78,7 +80,7 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
 
     See Also
     --------
-    OMFBImputer : The same model whose `transform` fills holes.
+    OMFBImputer : The same model whose `transform` fills missing values.
 
     References
     ----------
@@ -99,7 +101,7 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     """
 
     def transform(self, X: Any) -> NDArray[Any]:
-        """Codes of the rows of X, which may have holes.
+        """Codes of the rows of X, which may have missing entries.
 
         With ``smooth > 0`` the rows are taken as consecutive in time and coded jointly.
 
@@ -111,8 +113,9 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
         -------
         codes : ndarray of shape (n_samples, n_components)
         """
-        codes = self._encode(self._validated(X))[0]
-        return codes.astype(self._state.C.dtype, copy=False)
+        learner = self.learner_
+        codes = learner.encode(self._rows(learner, X), rule_of(self))[0]
+        return codes.astype(learner.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Rows from their codes: ``X @ components_``.
@@ -126,44 +129,15 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
         -------
         rows : ndarray of shape (n_samples, n_features)
         """
-        check_is_fitted(self)
-        codes = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+        learner = self.learner_
+        codes = codes_array(X)
         if codes.shape[1] != self._n_features_out:
             raise ValueError(
                 f"X has {codes.shape[1]} columns, but codes have n_components = "
                 f"{self._n_features_out}. Give what `transform` returns."
             )
-        return self._decode(codes)
+        return learner.decode(codes)
 
     @property
     def _n_features_out(self) -> int:
-        return self._state.C.shape[1]
-
-
-class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
-    """The model of `OMFB` as an imputer: `transform` fills the holes of X, for pipelines.
-
-    Parameters and attributes are those of `OMFB`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from omfb import OMFBImputer
-    >>> X = np.outer(np.arange(1.0, 6.0), [1.0, 2.0, 3.0])
-    >>> X[3, 1] = np.nan
-    >>> OMFBImputer(n_components=1, max_iter=20, random_state=0).fit_transform(X)[3].round(2)
-    array([ 4.,  8., 12.])
-    """
-
-    def transform(self, X: Any) -> NDArray[Any]:
-        """X with its holes filled; the same as `complete`, as an array.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        X_complete : ndarray of shape (n_samples, n_features)
-        """
-        return self._completed(self._validated(X))
+        return self.learner_.n_components

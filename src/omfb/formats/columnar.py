@@ -29,6 +29,7 @@ class ColumnarSource(GroupedSource):
         self, path: Path, columns: str | None = None, wanted: list[str] | None = None
     ) -> None:
         self.name = str(path)
+        self.path = path
         self._file = open_columnar(path)
         schema = self._file.schema
         with whole_file(path, path.suffix, ValueError):  # notes of pandas that are no JSON

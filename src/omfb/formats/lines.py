@@ -79,6 +79,7 @@ class LineFile(GroupedSource):
 
     def __init__(self, path: Path, lines: Lines) -> None:
         self.name = str(path)
+        self.path = path
         self._path = path
         self.lines = lines
         self.n_features = len(lines.chosen)
@@ -278,6 +279,10 @@ class PipeSource(GroupedSource):
     def preamble(self) -> bytes:
         """What comes before the first row."""
         return self._preamble
+
+    def when_idle(self, call: Callable[[], None]) -> None:
+        """See `Source.when_idle`."""
+        self.reader.idle = call
 
     def fraction(self, position: Any) -> float | None:
         """Nobody knows."""

@@ -1,151 +1,238 @@
-"""A fit as a sequence of blocks: after each, the place from which to go on."""
+"""`fit_stream`: passes over a source, with progress, checkpoints and resuming."""
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from sklearn.utils import check_random_state
 
-from ..core.start import window_length
-from ..core.step import step
-from ..estimators.callbacks import Passes
 from ..streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
+from ..streams.ahead import AHEAD
+from .checkpoints import Checkpoints, Place, resumed
+from .learner import Learner, Snapshot
 
 # Enough to hide what a step costs beside its rows, few enough to lose.
 PIPE_ROWS = 256
+# What is read ahead stays within this, but for one block.
+AHEAD_BYTES = 1 << 26
+
+
+class StopFitting(Exception):  # noqa: N818
+    """Raised by `on_block` to end a fit; what was learned so far is kept in the checkpoint."""
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a fit is, after a block: with the model, all that is needed to go on.
+class Progress:
+    """How far a fit is, as `on_block` is told after each block.
 
     Attributes
     ----------
-    number : int
-        Which pass, from 1.
-    random : dict
-        State of the random generator when the pass began.
-    position : Position
-        Where in the pass the stream is.
-    unseen : ndarray of shape (n_features,)
-        Features that no row has observed yet.
-    error_before : float
-        Prequential error of the pass before; infinity in the first.
+    number, max_iter : int
+        Which pass, from 1, and of how many at most.
+    n_rows : int
+        Rows learned from, in all passes.
+    error : float
+        Relative error over the pass so far.
+    done : float or None
+        Share of the whole fit; None where nobody knows.
     finished : bool
-        Whether there is nothing left to learn.
     """
 
     number: int
-    random: dict[str, Any]
-    position: Position
-    unseen: NDArray[np.bool_]
-    error_before: float = np.inf
-    finished: bool = False
+    max_iter: int
+    n_rows: int
+    error: float
+    done: float | None
+    finished: bool
 
 
-def learn_passes(
-    model: Any, source: Source, place: Place | None = None, passes: Passes | None = None
-) -> Iterator[Place]:
-    """Let the model learn by passes over the source; yield the place after each block.
+class Passes(Protocol):
+    """Who is told of passes, and may ask to stop after one."""
 
-    A pipe gives one pass, in the order it comes. Given a place, the fit goes on from there, bit
-    for bit as if it had not been interrupted.
+    def begin(self) -> Any:
+        """A pass begins; what is returned is given back when it ends."""
+
+    def end(self, task: Any, number: int) -> bool:
+        """The pass of this number, from 1, has ended: True is to stop."""
+
+    def finish(self) -> None:
+        """There are no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class _At:
+    """A model and its place, which belong together, exchanged as one thing."""
+
+    place: Place
+    snapshot: Snapshot
+
+
+def fit_stream(
+    learner: Learner,
+    source: Source,
+    *,
+    max_iter: int = 1,
+    tol: float = 0.0,
+    shuffle: bool | str = True,
+    rng: np.random.RandomState | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    every: str = "30s",
+    resume: bool = False,
+    header: dict[str, Any] | None = None,
+    on_block: Callable[[Progress], object] | None = None,
+    passes: Passes | None = None,
+) -> Place:
+    """Let a learner learn by passes over a source.
+
+    A pipe gives one pass, in the order it comes. A fit that is resumed ends with the very same
+    model, bit for bit, as one that was not interrupted.
+
+    Parameters
+    ----------
+    learner : Learner
+        A new one; with `resume`, it becomes what the checkpoint holds.
+    source : Source
+    max_iter : int, default=1
+        Passes over the source.
+    tol : float, default=0.0
+        Stop when a pass lowers the error by less than this share; 0 runs all passes.
+    shuffle : bool or "uniform", default=True
+        Whether rows come in random order, as they lie, or drawn with replacement.
+    rng : RandomState, default=RandomState(0)
+        Draws the order.
+    checkpoint : path or None, default=None
+        File to keep what is learned in.
+    every : str, default="30s"
+        How often: "30s", "5m", "1h" or "10000rows".
+    resume : bool, default=False
+        Go on from the checkpoint, if there is one.
+    header : dict or None, default=None
+        What the checkpoint says besides; "parameters" in it must be the same to resume.
+    on_block : callable or None, default=None
+        Called with a `Progress` after each block; may raise `StopFitting`.
+    passes : Passes or None, default=None
+        Told of each pass.
+
+    Returns
+    -------
+    place : Place
+        Where the fit has ended: the number of passes, and features never observed.
     """
-    if not source.rereadable and model.max_iter > 1:
+    if not source.rereadable and max_iter > 1:
         raise ValueError(f"{source.name} can be read once only: max_iter must be 1.")
-    if place is None:
-        rng = check_random_state(model.random_state)
-        seed = int(rng.randint(2**31))
-        unseen = np.ones(source.n_features, dtype=bool)
-        place = Place(1, rng.get_state(legacy=False), None, unseen)
-    else:
-        rng, seed = np.random.RandomState(), 0
-        rng.set_state(place.random)
-    while not place.finished:
-        task = None if passes is None else passes.begin()
-        for here in _pass(model, source, place, rng, seed):
-            place = here
-            yield place
-        model.n_iter_ = place.number
-        stop = passes is not None and passes.end(task)
-        place = _after_pass(model, place, stop, rng)
-        yield place
-    if passes is not None:
-        passes.finish()
+    with Checkpoints(checkpoint, every, header or {}, source, resume=resume) as saver:
+        rng = np.random.RandomState(0) if rng is None else rng
+        at = _At(Place.first(rng, source.n_features), learner.snapshot())
+        if saver.exists:
+            rng = np.random.RandomState(0)  # the caller's is left alone
+            at = _At(resumed(learner, saver, source, max_iter), learner.snapshot())
+        fit = _Fit(learner, source, max_iter, tol, shuffle, rng, saver, on_block, at)
+        try:
+            fit.run(passes)
+        except (StopFitting, KeyboardInterrupt):
+            if fit.at.snapshot.n_seen:
+                saver.save(fit.at.snapshot, fit.at.place)
+            raise
+        return fit.at.place
 
 
-def _pass(
-    model: Any, source: Source, place: Place, rng: np.random.RandomState, seed: int
-) -> Iterator[Place]:
-    length = rows_per_block(source.n_features, source.dtype, model.batch_size)
-    if not source.rereadable:
-        length = min(length, _rows_of_a_pipe(model))
-    shuffle = model.shuffle if source.rereadable else False
-    blocks = source.blocks(length, shuffle, rng, place.position)
-    if source.read_ahead:
-        blocks = read_ahead(blocks)
-    if place.position is None:
-        if place.number == 1:
-            blocks = _started(model, source, blocks, seed)
+class _Fit:
+    """A fit on its way."""
+
+    def __init__(
+        self, learner: Learner, source: Source, max_iter: int, tol: float, shuffle: bool | str,
+        rng: np.random.RandomState, saver: Checkpoints,
+        on_block: Callable[[Progress], object] | None, at: _At,
+    ) -> None:  # fmt: skip
+        self._learner, self._source, self._saver = learner, source, saver
+        self._max_iter, self._tol, self._shuffle = max_iter, tol, shuffle
+        self._rng, self._on_block, self.at = rng, on_block, at
+
+    def run(self, passes: Passes | None) -> None:
+        self._rng.set_state(self.at.place.random)
+        self._source.when_idle(self._between_blocks)
+        while not self.at.place.finished:
+            task = None if passes is None else passes.begin()
+            self._pass()
+            stop = passes is not None and passes.end(task, self.at.place.number)
+            self._end_pass(stop)
+        if passes is not None:
+            passes.finish()
+        self._saver.save(self.at.snapshot, self.at.place)
+
+    def _pass(self) -> None:
+        place = self.at.place
+        blocks = self._blocks(place.position)
+        if place.position is None and place.number > 1:
+            self._learner.begin_pass()
+        unseen = place.unseen
+        for block, position in blocks:
+            with errors_about(self._source):
+                self._learner.learn(block)
+            if unseen.any():
+                unseen = unseen & ~_observed(block)
+            place = replace(place, position=position, unseen=unseen)
+            self.at = _At(place, self._learner.snapshot())
+            self._between_blocks()
+        if not self._learner.started:
+            raise DataError(f"{self._source.name}: no rows.")
+        self._learner.settle()
+
+    def _blocks(self, position: Position) -> Iterator[tuple[Any, Position]]:
+        source, batch_size = self._source, self._learner.rule.batch_size
+        length = rows_per_block(source.n_features, source.dtype, batch_size)
+        if not source.rereadable:
+            length = min(length, self._rows_of_a_pipe(batch_size))
+        shuffle = self._shuffle if source.rereadable else False
+        blocks = source.blocks(length, shuffle, self._rng, position)
+        if not source.read_ahead:
+            return blocks
+        block_bytes = length * max(source.n_features, 1) * source.dtype.itemsize
+        return read_ahead(blocks, max(1, min(AHEAD, AHEAD_BYTES // block_bytes)))
+
+    def _rows_of_a_pipe(self, batch_size: int) -> int:
+        """Rows of a pipe to wait for: those that came and are not learned yet are lost with it.
+
+        The number does not depend on how fast they come, as a fit that is resumed must cut the
+        pipe into the same blocks. It is a multiple of the batch size.
+        """
+        rows = max(PIPE_ROWS, self._learner.engine.rows_needed(self._learner.n_components))
+        return -(-rows // batch_size) * batch_size
+
+    def _end_pass(self, stop: bool) -> None:
+        """Go to the beginning of the next pass, or to the end."""
+        place, error = self.at.place, self._learner.error
+        gained = place.error_before - error
+        stop = stop or (self._tol > 0.0 and gained < self._tol * place.error_before)
+        if stop or place.number >= self._max_iter:
+            place = replace(place, finished=True)
         else:
-            model._keep(replace(model._state, code=None))
-    unseen = place.unseen
-    for block, position in blocks:
-        with errors_about(source):
-            state, _, info = step(model._state, block, reuse=True)
-        model._keep(state, model._totals.plus(info))
-        if unseen.any():
-            unseen = unseen & ~_observed(block)
-        yield replace(place, position=position, unseen=unseen)
+            random = self._rng.get_state(legacy=False)
+            place = Place(place.number + 1, random, None, place.unseen, error_before=error)
+        self.at = _At(place, self._learner.snapshot())
+        self._between_blocks()
 
+    def _between_blocks(self) -> None:
+        place, snapshot = self.at.place, self.at.snapshot
+        if not place.finished and self._saver.is_due(snapshot.n_seen):
+            self._saver.save(snapshot, place)
+        if self._on_block is not None:
+            self._on_block(self._progress(place, snapshot))
 
-def _rows_of_a_pipe(model: Any) -> int:
-    """Rows of a pipe to wait for: those that came and are not learned yet are lost with it.
-
-    The number does not depend on how fast they come, as a fit that is resumed must cut the pipe
-    into the same blocks. It is a multiple of the batch size.
-    """
-    rows = max(PIPE_ROWS, window_length(model.n_components))
-    return -(-rows // model.batch_size) * model.batch_size
-
-
-def _after_pass(model: Any, place: Place, stop: bool, rng: np.random.RandomState) -> Place:
-    """The place at the end of a pass: the beginning of the next, or the end."""
-    error, before = model.prequential_error_, place.error_before
-    model._log("pass %d of %d: prequential error %.4g", place.number, model.max_iter, error)
-    stop = stop or (model.tol > 0.0 and before - error < model.tol * before)
-    if stop or place.number >= model.max_iter:
-        return replace(place, finished=True)
-    random = rng.get_state(legacy=False)
-    return Place(place.number + 1, random, None, place.unseen, error_before=error)
-
-
-def _started(
-    model: Any, source: Source, blocks: Iterator[tuple[Any, Position]], seed: int
-) -> Iterator[tuple[Any, Position]]:
-    """The blocks, once the first of them have given the model its first dictionary."""
-    enough = window_length(model.n_components)
-    held: list[tuple[Any, Position]] = []
-    n_held = 0
-    for block, position in blocks:
-        held.append((block, position))
-        n_held += block.shape[0]
-        if n_held >= enough:
-            break
-        held[-1] = (block.copy(), position)  # what a map gives may be dropped by the next block
-    if not held:
-        raise DataError(f"{source.name}: no rows.")
-    rows = [block for block, _ in held]
-    if len(rows) > 1:
-        together = scipy.sparse.vstack if scipy.sparse.issparse(rows[0]) else np.concatenate
-        rows = [together(rows)]
-    with errors_about(source):
-        model._keep(model._first(rows[0][:enough], seed))
-    yield from held
-    yield from blocks
+    def _progress(self, place: Place, snapshot: Snapshot) -> Progress:
+        within = self._source.fraction(place.position)
+        done = None if within is None else (place.number - 1 + within) / self._max_iter
+        return Progress(
+            number=place.number,
+            max_iter=self._max_iter,
+            n_rows=snapshot.n_seen,
+            error=0.0 if snapshot.now is None else snapshot.now.totals.error,
+            done=1.0 if place.finished else done,
+            finished=place.finished,
+        )
 
 
 def _observed(X: Any) -> NDArray[np.bool_]:
@@ -158,16 +245,3 @@ def _observed(X: Any) -> NDArray[np.bool_]:
         return np.ones(X.shape[1], dtype=bool)
     seen_anywhere: NDArray[np.bool_] = ~np.isnan(X).all(axis=0)
     return seen_anywhere
-
-
-def learn_and_complete(model: Any, row: NDArray[Any]) -> NDArray[Any]:
-    """Learn from one row (1, n_features); return the row that the model makes of it.
-
-    The code that learning found for the row serves to fill it, too: that is half the work of
-    completing and learning one after the other.
-    """
-    if model._head is not None:
-        return model.partial_fit(row)._decode(model._encode(row)[0])
-    state, codes, info = step(model._state, row, reuse=True)
-    model._keep(state, model._totals.plus(info))
-    return model._decode(codes)

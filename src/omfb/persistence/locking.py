@@ -7,10 +7,8 @@ from pathlib import Path
 
 from .atomic import remove_leftovers
 
-try:
-    import fcntl
-except ImportError:  # Windows
-    fcntl = None  # type: ignore[assignment]
+# Whoever ends at this very moment leaves a lock that is no longer on any file: try once more.
+SECONDS = 0.2
 
 
 class LockedError(ValueError):
@@ -21,42 +19,47 @@ class LockedError(ValueError):
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
     """Hold the lock of a file, which ends with the process however it ends.
 
-    The lock is on a file beside it, as the file itself is replaced at each save. Where the
-    system has no such locks, none is taken.
+    The lock is on a hidden file beside it, as the file itself is replaced at each save. A
+    symbolic link in its place is not followed.
     """
-    if fcntl is None:
-        yield
-        return
-    side = Path(f"{os.path.realpath(path)}.lock")
-    descriptor = _acquire(side, path)
+    from filelock import FileLock, Timeout
+
+    target = Path(os.path.realpath(path))
+    side = target.with_name(f".{target.name}.omfb-lock")
+    lock = FileLock(side, timeout=SECONDS)
     try:
+        lock.acquire(poll_interval=SECONDS / 4)
+    except Timeout:
+        raise LockedError(
+            f"{path}: {_holder(side)} is working on this checkpoint. Wait for it, or give another "
+            f"file."
+        ) from None
+    except OSError as error:
+        if not target.parent.is_dir():
+            error.filename = os.fspath(path)  # the name that the user gave
+        raise
+    try:
+        _sign(side)
         remove_leftovers(path)
         yield
     finally:
-        # Removed while held: whoever opened it meanwhile finds below that it is no longer there.
+        # Removed while held: whoever opened it meanwhile finds that it is on no file any more.
         with suppress(OSError):
             side.unlink()
-        os.close(descriptor)
+        lock.release()
 
 
-def _acquire(side: Path, path: str | os.PathLike[str]) -> int:
-    while True:
-        descriptor = os.open(side, os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            holder = os.read(descriptor, 20).decode("ascii", "replace").strip()
-            os.close(descriptor)
-            who = f"process {holder}" if holder else "another process"
-            raise LockedError(
-                f"{path}: {who} is working on this checkpoint. Wait for it, or give another FILE."
-            ) from None
-        try:
-            same = os.stat(side).st_ino == os.fstat(descriptor).st_ino
-        except FileNotFoundError:
-            same = False
-        if same:
-            os.truncate(descriptor, 0)
-            os.write(descriptor, str(os.getpid()).encode())
-            return descriptor
-        os.close(descriptor)
+def _sign(side: Path) -> None:
+    """Note whose lock it is, for messages."""
+    with suppress(OSError):  # on Windows, a locked file cannot be written to
+        descriptor = os.open(side, os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0))
+        with os.fdopen(descriptor, "w") as stream:
+            stream.write(str(os.getpid()))
+
+
+def _holder(side: Path) -> str:
+    try:
+        holder = side.read_text(errors="replace")[:20].strip()
+    except OSError:
+        holder = ""
+    return f"process {holder}" if holder.isdigit() else "another process"

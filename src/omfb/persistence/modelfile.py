@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from .atomic import replaced
 
 FORMAT = "omfb model"
-VERSION = 1
+VERSION = 2
+READABLE = (1, 2)
 # What safetensors itself allows.
 LARGEST_HEADER = 100_000_000
 TYPES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "U8": 1}
@@ -76,7 +77,20 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not name.startswith("head"):
             _check_finite(path, name, tensor)
+    if header["version"] == 1:
+        return _upgraded(path, header, tensors)
     return header, tensors
+
+
+def _upgraded(
+    path: Path, header: dict[str, Any], tensors: Tensors
+) -> tuple[dict[str, Any], Tensors]:
+    from .version1 import upgraded
+
+    try:
+        return upgraded(header, tensors)
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelFileError(f"{path}: not a model that omfb 0.1 can have written.") from error
 
 
 def _metadata(path: Path, stream: BinaryIO) -> str:
@@ -133,7 +147,7 @@ def _header(path: Path, text: str) -> dict[str, Any]:
             f"{path}: written by a newer omfb (format {version}, this one reads {VERSION}). "
             f"Upgrade: pip install --upgrade omfb"
         )
-    if version != VERSION:
+    if version not in READABLE or type(version) is not int:
         raise ModelFileError(f"{path}: a damaged model file (version {version!r}).")
     return header
 

@@ -11,13 +11,13 @@ _END = object()
 AHEAD = 8
 
 
-def read_ahead(items: Iterator[Item]) -> Iterator[Item]:
-    """Yield the same items, made in a thread while those before are in use.
+def read_ahead(items: Iterator[Item], most: int = AHEAD) -> Iterator[Item]:
+    """Yield the same items, made in a thread while those before are in use, up to `most` ahead.
 
     An error of the iterator comes where it would have come. If the consumer stops early, the
     thread ends after the item it is at.
     """
-    made: queue.Queue[tuple[object, BaseException | None]] = queue.Queue(AHEAD)
+    made: queue.Queue[tuple[object, BaseException | None]] = queue.Queue(most)
     unwanted = threading.Event()
 
     def hand_over(item: object, error: BaseException | None = None) -> None:

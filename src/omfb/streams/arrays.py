@@ -88,6 +88,7 @@ class NpySource(ArraySource):
     def __init__(self, X: np.memmap[Any, Any], path: Path) -> None:
         super().__init__(X, str(path))
         self._mapped = None
+        self.path = path
         self._path, self._first_byte = path, X.offset
         self._descriptor = -1
 
@@ -159,6 +160,7 @@ class ZippedSource(GroupedSource):
 
     def __init__(self, path: Path, member: str) -> None:
         self.name = str(path)
+        self.path = path
         self._path, self.member = path, member
         with zipfile.ZipFile(path) as archive, archive.open(member) as stream:
             shape, _, self.stored = read_header(stream, self.name)
@@ -264,7 +266,7 @@ def _mapping(X: Any) -> mmap.mmap | None:
     while isinstance(X, np.ndarray):
         # Pages of a copy-on-write map ("c") are the only copy of what was written to them.
         if isinstance(X, np.memmap) and X.mode in ("r", "r+"):
-            mapped = X._mmap  # type: ignore[attr-defined]
+            mapped = X._mmap  # type: ignore[attr-defined]  # noqa: SLF001
             return mapped if hasattr(mapped, "madvise") else None
         X = X.base
     return None

@@ -1,8 +1,10 @@
 """The protocol of a stream: blocks of rows, each with a position that one can return to."""
 
+import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,12 @@ from numpy.typing import NDArray
 
 # A block is about this large: many kernel blocks, and a small part of memory.
 BLOCK_BYTES = 1 << 22
+# Of wide rows, as many, but no more than so many times the bytes.
+WIDE_ROWS = 128
+WIDE_BLOCKS = 24
+# Of content larger than this, parts that come to this are digested.
+DIGEST_BYTES = 1 << 26
+DIGEST_PARTS = 64
 # Rows that are shuffled among each other where a file cannot be read in any order.
 SHUFFLE_BYTES = 1 << 25
 
@@ -39,6 +47,8 @@ class Source(ABC):
         Whether there can be a second pass.
     read_ahead : bool
         Whether the next block is worth reading while this one is learned from.
+    path : Path or None
+        The file that the rows are read from.
     """
 
     name: str
@@ -48,6 +58,7 @@ class Source(ABC):
     n_rows: int | None = None
     rereadable: bool = True
     read_ahead: bool = False
+    path: Path | None = None
 
     @abstractmethod
     def blocks(
@@ -69,8 +80,30 @@ class Source(ABC):
         """About which share of a pass is done at a position; None where nobody knows."""
 
     def fingerprint(self) -> dict[str, Any]:
-        """What must be the same for a position to mean the same rows."""
-        return {"n_features": self.n_features, "n_rows": self.n_rows, "dtype": str(self.dtype)}
+        """What must be the same for a position to mean the same rows.
+
+        The content goes in by a digest: of all of it where that is little, of parts spread over
+        it where it is much.
+        """
+        shape = {"n_features": self.n_features, "n_rows": self.n_rows, "dtype": str(self.dtype)}
+        if not self.rereadable:
+            return shape
+        return {**shape, "content": content_digest(self)}
+
+    def starts(self, count: int) -> list[Position]:
+        """Up to `count` positions spread over a pass in order, the beginning among them."""
+        n_rows = self.n_rows or 0
+        return [n_rows * part // count for part in range(min(count, n_rows))] or [None]
+
+    def check_position(self, position: Position) -> None:
+        """Refuse, by a ValueError, what cannot be a position of this stream."""
+        fits = position is None or (type(position) is int and position >= 0)
+        if not fits or (self.n_rows is not None and (position or 0) > self.n_rows):
+            raise ValueError("its position is outside of the data")
+
+    def when_idle(self, call: Callable[[], None]) -> None:
+        """Have `call` called now and then while a pipe is silent; other streams never are."""
+        return
 
     def check_finite(self) -> None:
         """Read all rows in order; refuse infinity by an error that tells where the first is.
@@ -130,10 +163,68 @@ def whole_file(path: Any, kind: str, *faults: type[Exception]) -> Iterator[None]
         raise DataError(f"{path}: not a whole {kind} file ({reason}).") from error
 
 
+def content_digest(source: Source) -> str:
+    """A digest of a stream's content, reading at most some 64 MB of it.
+
+    Of a file its bytes, and the first rows: which columns are read, in which order, is not in
+    the bytes.
+    """
+    digest = hashlib.blake2b(digest_size=16)
+    if source.path is not None:
+        _digest_file(digest, source.path)
+    for rows in _sampled(source):
+        _digest_rows(digest, rows)
+    return digest.hexdigest()
+
+
+def _sampled(source: Source) -> Iterator[Any]:
+    """The first rows of a file; of other streams all rows, or parts spread over them."""
+    row_bytes = max(source.n_features, 1) * source.dtype.itemsize
+    length = max(1, DIGEST_BYTES // DIGEST_PARTS // row_bytes)
+    if source.path is not None:
+        starts = [None]
+    elif source.n_rows is not None and source.n_rows * row_bytes <= DIGEST_BYTES:
+        yield from (rows for rows, _ in source.blocks(length, False, np.random.RandomState(0)))
+        return
+    else:
+        starts = source.starts(DIGEST_PARTS)
+    for start in starts:
+        for rows, _ in source.blocks(length, False, np.random.RandomState(0), start):
+            yield rows
+            break
+
+
+def _digest_rows(digest: Any, rows: Any) -> None:
+    if scipy.sparse.issparse(rows):
+        rows = rows.tocsr()
+        arrays = [rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)]
+    else:
+        arrays = [np.asarray(rows)]
+    for array in arrays:
+        digest.update(f"{array.shape}".encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+
+
+def _digest_file(digest: Any, path: Path) -> None:
+    size = path.stat().st_size
+    digest.update(f"{size}".encode())
+    length = DIGEST_BYTES // DIGEST_PARTS
+    with path.open("rb") as stream:
+        for part in range(DIGEST_PARTS):
+            if size > DIGEST_BYTES:  # the last part ends where the file ends
+                stream.seek((size - length) * part // (DIGEST_PARTS - 1))
+            digest.update(stream.read(length))
+
+
 def rows_per_block(n_features: int, dtype: np.dtype[Any], multiple: int) -> int:
-    """How many rows make a block, at least `multiple` and a multiple of it."""
+    """How many rows make a block, at least `multiple` and a multiple of it.
+
+    Where rows are wide, a block is larger than others: each block costs some passes over the
+    dictionary, which many rows must share.
+    """
     row_bytes = max(n_features, 1) * dtype.itemsize
-    return multiple * max(1, BLOCK_BYTES // (row_bytes * multiple))
+    rows = max(BLOCK_BYTES // row_bytes, min(WIDE_ROWS, WIDE_BLOCKS * BLOCK_BYTES // row_bytes))
+    return multiple * max(1, rows // multiple)
 
 
 class GroupedSource(Source):
@@ -181,6 +272,21 @@ class GroupedSource(Source):
                 here = [after, 0] if end >= len(rows) else [start, end]
                 yield rows[shuffled[at:end]], here
             start, done = after, 0
+
+    def starts(self, count: int) -> list[Position]:
+        """See `Source.starts`."""
+        groups = self.n_groups()
+        return [[groups * part // count, 0] for part in range(min(count, groups))] or [None]
+
+    def check_position(self, position: Position) -> None:
+        """See `Source.check_position`."""
+        if position is None:
+            return
+        start, done = position if isinstance(position[0], list) else (position, 0)
+        numbers = [*start, done]
+        fits = len(start) == 2 and all(type(number) is int and number >= 0 for number in numbers)
+        if not fits or start[0] > self.n_groups() or max(numbers) >= 2**62:
+            raise ValueError("its position is outside of the data")
 
     def _cut(
         self, order: Any, length: int, start: list[int]

@@ -1,0 +1,111 @@
+"""Rows as the core takes them, from whatever the user has; what is no number is refused by name."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
+
+FLOATS = [np.float64, np.float32]
+
+
+class Checked:
+    """Rows that were found good, and what they say about the features.
+
+    Attributes
+    ----------
+    rows : ndarray or CSR matrix of float32 or float64
+    feature_names : list of str or None
+    """
+
+    def __init__(self, rows: Any, feature_names: list[str] | None) -> None:
+        self.rows, self.feature_names = rows, feature_names
+
+
+def first_rows(X: Any, class_name: str) -> Checked:
+    """The first rows of a model, checked.
+
+    scikit-learn writes what it finds about features into the estimator. Here it writes into a
+    blank one, so that a fit that fails leaves no trace.
+    """
+    blank = type(class_name, (BaseEstimator,), {})()
+    rows = _validated(blank, X, reset=True)
+    names = getattr(blank, "feature_names_in_", None)
+    return Checked(rows, None if names is None else [str(name) for name in names])
+
+
+def next_rows(model: Any, X: Any) -> Any:
+    """More rows for a fitted model, checked against its features."""
+    return _validated(model, X, reset=False)
+
+
+def _validated(model: Any, X: Any, *, reset: bool) -> Any:
+    """X as an array or CSR matrix of floats, checked by scikit-learn but for infinity.
+
+    Infinity is found by the products that a step needs anyway.
+    """
+    refuse_non_numeric(X)
+    if isinstance(X, np.ma.MaskedArray):
+        given = X.data.astype(X.dtype if X.dtype in FLOATS else np.float64)
+        X = np.where(np.ma.getmaskarray(X), given.dtype.type(np.nan), given)
+    try:
+        return validate_data(
+            model, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False
+        )
+    except ValueError as error:
+        if "could not convert" not in str(error):
+            raise
+        raise ValueError(
+            f"X contains non-numeric values ({error}). Drop or encode such columns; NaN is missing."
+        ) from error
+
+
+def refuse_non_numeric(X: Any) -> None:
+    """Refuse dates, durations, text and complex numbers, by the name of the column if it has one.
+
+    NumPy would turn some of them into numbers without a word.
+    """
+    columns = getattr(X, "columns", None)
+    if columns is not None and hasattr(X, "dtypes"):
+        for name, dtype in zip(columns, X.dtypes, strict=False):
+            kind = _kind(X, name, dtype)
+            if kind is not None:
+                raise ValueError(
+                    f"X contains non-numeric values: column {name!r} holds {kind}. Drop or encode "
+                    f"such columns; NaN is missing."
+                )
+        return
+    dtype = getattr(X, "dtype", None)
+    if getattr(dtype, "kind", "") in ("M", "m"):
+        raise ValueError(
+            f"X contains non-numeric values: {dtype}. Encode dates as numbers; NaN is missing."
+        )
+
+
+def _kind(X: Any, name: Any, dtype: Any) -> str | None:
+    """What a column of a frame holds, if it is not numbers."""
+    text = str(dtype).lower()
+    if text.startswith(("datetime", "timedelta", "date", "duration", "time", "period")):
+        return "dates or times"
+    if text.startswith("complex"):
+        return "complex numbers"
+    if text in ("string", "str", "utf8", "large_string") or text.startswith(("string[", "categor")):
+        return "text"
+    if text != "object":
+        return None
+    for value in X[name].dropna() if hasattr(X[name], "dropna") else X[name]:
+        if isinstance(value, str):
+            return f"text ({value[:20]!r})"
+        if type(value).__module__ in ("datetime", "pandas._libs.tslibs.timestamps"):
+            return "dates or times"
+        return None
+    return None
+
+
+def codes_array(X: Any) -> NDArray[Any]:
+    """Codes as an array of finite floats."""
+    from sklearn.utils.validation import check_array
+
+    codes: NDArray[Any] = check_array(X, dtype=FLOATS, input_name="X")
+    return codes

@@ -1,0 +1,296 @@
+"""Checkpoints of a fit: when they are written, what they say, and whether this fit can use one."""
+
+import math
+import os
+import re
+import time
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..persistence import ModelFileError, locked, read_model, write_model
+from ..persistence.modelfile import Tensors
+from ..streams import Position, Source
+from .learner import Learner, Snapshot
+from .snapshot import FAULTS, Parts, parts_of, snapshot_of
+
+# A checkpoint that takes long is written less often, so that it never costs more than 2 %.
+LONGEST_SHARE = 0.02
+SECONDS = {"s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+# Of NumPy's Mersenne Twister.
+KEY_LENGTH = 624
+
+
+class CheckpointError(ValueError):
+    """A checkpoint that this fit cannot use.
+
+    Attributes
+    ----------
+    problem : str
+        What is wrong, without a word on what to do: that depends on who asks.
+    kind : {"exists", "finished", "parameters", "data"}
+    """
+
+    ADVICE: ClassVar = {
+        "exists": "Pass resume=True to go on from it, or delete it.",
+        "finished": "Load it as a model.",
+        "parameters": "Use the parameters that it began with, or another checkpoint.",
+        "data": "Give the same data, or another checkpoint.",
+    }
+
+    def __init__(self, kind: str, problem: str) -> None:
+        super().__init__(f"{problem}. {self.ADVICE[kind]}")
+        self.kind, self.problem = kind, problem
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a fit is, after a block: with the model, all that is needed to go on.
+
+    Attributes
+    ----------
+    number : int
+        Which pass, from 1.
+    random : dict
+        State of the random generator when the pass began.
+    position : Position
+        Where in the pass the stream is.
+    unseen : ndarray of shape (n_features,)
+        Features that no row has observed yet.
+    error_before : float
+        Prequential error of the pass before; infinity in the first.
+    finished : bool
+        Whether there is nothing left to learn.
+    """
+
+    number: int
+    random: dict[str, Any]
+    position: Position
+    unseen: NDArray[np.bool_]
+    error_before: float = math.inf
+    finished: bool = False
+
+    @classmethod
+    def first(cls, rng: np.random.RandomState, n_features: int) -> Self:
+        """Where a fit begins."""
+        return cls(1, rng.get_state(legacy=False), None, np.ones(n_features, dtype=bool))
+
+    def parts(self, tensors: Tensors) -> dict[str, Any]:
+        """As a header can hold it; what is unseen goes to the tensors."""
+        tensors["training.unseen"] = self.unseen.astype(np.uint8)
+        state = self.random["state"]
+        return {
+            "pass": self.number,
+            "position": self.position,
+            "error_before": self.error_before if math.isfinite(self.error_before) else None,
+            "finished": self.finished,
+            "random": {
+                "key": state["key"].tolist(),
+                "pos": int(state["pos"]),
+                "has_gauss": int(self.random["has_gauss"]),
+                "gauss": float(self.random["gauss"]),
+            },
+        }
+
+    @classmethod
+    def of(cls, header: dict[str, Any], tensors: Tensors) -> Self | None:
+        """The place that a checkpoint tells; None for a model whose fit has ended.
+
+        Raises
+        ------
+        ModelFileError
+            If it tells something that no fit can have written.
+        """
+        training = header.get("training")
+        if training is None:
+            return None
+        try:
+            return cls._checked(training, tensors["training.unseen"])
+        except FAULTS as error:
+            raise ModelFileError(
+                f"a checkpoint that omfb cannot have written ({error})."
+            ) from error
+
+    @classmethod
+    def _checked(cls, training: dict[str, Any], unseen: NDArray[Any]) -> Self:
+        number, before, finished = (training[name] for name in ("pass", "error_before", "finished"))
+        _demand(type(number) is int and number >= 1, "the number of its pass")
+        _demand(type(finished) is bool, "whether it is finished")
+        _demand(before is None or (_is_number(before) and before >= 0.0), "the error before")
+        _demand(unseen.dtype == np.uint8 and unseen.ndim == 1, "which features are unseen")
+        _demand(bool((unseen <= 1).all()), "which features are unseen")
+        return cls(
+            number,
+            _random_state(training["random"]),
+            training["position"],
+            unseen.astype(bool),
+            error_before=math.inf if before is None else float(before),
+            finished=finished,
+        )
+
+
+def _random_state(random: dict[str, Any]) -> dict[str, Any]:
+    """The generator's state, which NumPy takes unchecked: a wrong one ends the process."""
+    key, pos, has_gauss, gauss = (random[name] for name in ("key", "pos", "has_gauss", "gauss"))
+    fits = isinstance(key, list) and len(key) == KEY_LENGTH
+    _demand(fits and all(type(word) is int and 0 <= word < 2**32 for word in key), "random key")
+    _demand(type(pos) is int and 0 <= pos <= KEY_LENGTH, "random position")
+    _demand(type(has_gauss) is int and has_gauss in (0, 1) and _is_number(gauss), "random gauss")
+    return {
+        "bit_generator": "MT19937",
+        "state": {"key": np.array(key, dtype=np.uint32), "pos": pos},
+        "has_gauss": has_gauss,
+        "gauss": float(gauss),
+    }
+
+
+class Checkpoints:
+    """Writes what is learned to a file every now and then; does nothing without a file.
+
+    Used as a context, it holds the file's lock.
+
+    Parameters
+    ----------
+    path : path or None
+    every : str
+        "30s" or "10000rows".
+    header : dict
+        What the file says besides the learner.
+    source : Source or None, default=None
+        The data, whose fingerprint the file tells.
+    resume : bool, default=False
+        Whether the file may exist already.
+    """
+
+    def __init__(
+        self, path: str | os.PathLike[str] | None, every: str, header: dict[str, Any],
+        source: Source | None = None, *, resume: bool = False,
+    ) -> None:  # fmt: skip
+        if path is None and resume:
+            raise ValueError("resume=True needs a checkpoint: the file to go on from.")
+        self.path = path
+        self.header, self.exists = header, False
+        self._seconds, self._rows = interval(every)
+        self._source, self._resume = source, resume
+        self._lock = None if path is None else locked(path)
+        self._due, self._rows_then = 0.0, 0
+
+    def __enter__(self) -> Self:
+        if self._lock is None or self.path is None:
+            return self
+        self._lock.__enter__()
+        try:
+            self.exists = os.path.exists(self.path)
+            if self.exists and not self._resume:
+                raise CheckpointError("exists", f"{self.path}: a checkpoint exists already")
+            if self._source is not None:
+                self.header = {**self.header, "source": self._source.fingerprint()}
+        except BaseException:
+            self._lock.__exit__(None, None, None)
+            raise
+        self._due = time.monotonic() + (self._seconds or 0.0)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._lock is not None:
+            self._lock.__exit__(None, None, None)
+
+    def is_due(self, n_rows: int) -> bool:
+        """Whether it is time, n_rows having been learned from, some of them since the last."""
+        if self.path is None or n_rows == self._rows_then:
+            return False
+        if self._rows is not None:
+            return n_rows - self._rows_then >= self._rows
+        return time.monotonic() >= self._due
+
+    def save(self, snapshot: Snapshot, place: Place | None = None, **more: Any) -> None:
+        """Write what was learned, and where the fit or the pipe is."""
+        if self.path is None:
+            return
+        began = time.monotonic()
+        parts = parts_of(snapshot)
+        training = None if place is None else place.parts(parts.tensors)
+        header = {**self.header, **parts.header, "training": training, **more}
+        write_model(self.path, header, parts.tensors)
+        ended = time.monotonic()
+        self._due = ended + max(self._seconds or 0.0, (ended - began) / LONGEST_SHARE)
+        self._rows_then = snapshot.n_seen
+
+
+def resumed(learner: Learner, saver: Checkpoints, source: Source, max_iter: int) -> Place:
+    """Make the learner what its checkpoint holds; return the place, if it is of this very fit."""
+    path = saver.path
+    assert path is not None
+    parts = Parts(*read_model(path))
+    try:
+        place = Place.of(parts.header, parts.tensors)
+        before = snapshot_of(parts)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+    if place is None:
+        raise CheckpointError("finished", f"{path}: a finished model, no checkpoint to go on from")
+    _check_parameters(path, parts.header.get("parameters"), saver.header.get("parameters"))
+    if not _same_init(before.init, learner.init):
+        raise CheckpointError("parameters", f"{path}: began with another init")
+    if not _same_data(parts.header, saver.header["source"], before, source):
+        raise CheckpointError("data", f"{path}: began with other data than {source.name} is now")
+    if place.number > max_iter or len(place.unseen) != source.n_features:
+        raise ModelFileError(f"{path}: a checkpoint that omfb cannot have written (its place).")
+    try:
+        source.check_position(place.position)
+    except FAULTS as error:
+        raise ModelFileError(
+            f"{path}: a checkpoint that omfb cannot have written ({error})."
+        ) from error
+    learner.restore(before)
+    return place
+
+
+def _check_parameters(path: Any, before: Any, now: dict[str, Any] | None) -> None:
+    if now is None or not isinstance(before, dict):
+        return
+    for name, value in now.items():
+        old = before.get(name)
+        if name == "verbose":  # what is shown changes nothing
+            continue
+        if type(old) is not type(value) or old != value:
+            raise CheckpointError("parameters", f"{path}: began with {name} = {old}, not {value}")
+
+
+def _same_init(before: Any, now: Any) -> bool:
+    if isinstance(before, str) or isinstance(now, str):
+        return isinstance(before, str) and isinstance(now, str) and before == now
+    return bool(np.array_equal(before, now))
+
+
+def _same_data(
+    header: dict[str, Any], now: dict[str, Any], before: Snapshot, source: Source
+) -> bool:
+    """Whether all that the checkpoint tells of its data is so; older ones tell less."""
+    told = header.get("source")
+    if not isinstance(told, dict) or told.get("n_features") != source.n_features:
+        return False
+    same = all(now.get(name) == value for name, value in told.items())
+    return same and before.feature_names == source.feature_names
+
+
+def interval(every: str) -> tuple[float | None, int | None]:
+    """Seconds or rows between two checkpoints."""
+    match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{1,12})?)\s*(s|m|h|rows?|)\s*", str(every))
+    if match is None:
+        raise ValueError(f"every must be like 30s, 5m, 1h or 10000rows, got {every!r:.80}.")
+    number, unit = float(match.group(1)), match.group(2)
+    if unit.startswith("row"):
+        return None, max(1, int(number))
+    return number * SECONDS[unit], None
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and math.isfinite(value)
+
+
+def _demand(holds: bool, reason: str) -> None:
+    if not holds:
+        raise ValueError(reason)

@@ -1,0 +1,95 @@
+"""Frozen dataclasses as a header and tensors, and back, by their fields.
+
+Arrays become tensors, named by their path ("state.C"); numbers, strings and None go to the header;
+a dataclass within becomes a header within. So a new field is saved and loaded without a word
+about it here. What is read is checked against the fields' types.
+"""
+
+import dataclasses
+import math
+import types
+import typing
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .modelfile import Tensors
+
+Record = TypeVar("Record")
+PLAIN: tuple[type, ...] = (bool, int, float, str)
+
+
+def flatten(record: Any, path: str, tensors: Tensors) -> dict[str, Any]:
+    """The header of a dataclass instance; its arrays are added to the tensors."""
+    header: dict[str, Any] = {}
+    for field in dataclasses.fields(record):
+        value, name = getattr(record, field.name), f"{path}.{field.name}"
+        if isinstance(value, np.ndarray):
+            tensors[name] = value
+        elif dataclasses.is_dataclass(value):
+            header[field.name] = flatten(value, name, tensors)
+        else:
+            header[field.name] = plain(value, name)
+    return header
+
+
+def plain(value: Any, name: str) -> Any:
+    """A number, a string or None as JSON can hold it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if not (value is None or type(value) in PLAIN):
+        raise TypeError(f"{name} is {type(value).__name__}, which a model file cannot hold.")
+    if type(value) is float and not math.isfinite(value):
+        raise ValueError(f"{name} is {value}, which no model file holds.")
+    return value
+
+
+def unflatten(cls: type[Record], header: Any, tensors: Tensors, path: str) -> Record:
+    """The dataclass instance that a header and tensors are of; a ValueError if they are of none.
+
+    A field that is in neither gets its default: files written before the field was there load.
+    """
+    if not isinstance(header, dict):
+        raise ValueError(f"no {path}")
+    fields = {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    hints = typing.get_type_hints(cls)
+    values: dict[str, Any] = {}
+    for name in header:
+        if name not in fields:
+            raise ValueError(f"{path} has no {name[:40]!r}")
+    for name, field in fields.items():
+        where = f"{path}.{name}"
+        if where in tensors:
+            if not any(_is_array(hint) for hint in _alternatives(hints[name])):
+                raise ValueError(f"{where} is no array")
+            values[name] = tensors[where]
+        elif name in header:
+            values[name] = _value(header[name], hints[name], tensors, where)
+        elif field.default is dataclasses.MISSING:
+            raise ValueError(f"no {where}")
+    return cls(**values)
+
+
+def _value(value: Any, hint: Any, tensors: Tensors, where: str) -> Any:
+    allowed = _alternatives(hint)
+    for kind in allowed:
+        if isinstance(value, dict) and dataclasses.is_dataclass(kind):
+            return unflatten(typing.cast("type[Any]", kind), value, tensors, where)
+        if value is None and kind is type(None):
+            return None
+        if kind is float and type(value) in (int, float) and math.isfinite(value):
+            return float(value)
+        if kind in PLAIN and type(value) is kind:
+            return value
+    raise ValueError(f"{where} is of the wrong kind")
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types that a hint allows."""
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return typing.get_args(hint)
+    return (hint,)
+
+
+def _is_array(hint: Any) -> bool:
+    return hint is np.ndarray or typing.get_origin(hint) is np.ndarray

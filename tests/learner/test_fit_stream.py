@@ -1,0 +1,316 @@
+"""Fits of the library: checkpoints, resuming, progress; what the command line has, too."""
+
+import logging
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import omfb.streams.base as base
+from omfb import OMFB, OMFBImputer
+from omfb.formats import open_stream
+from omfb.learner.checkpoints import CheckpointError, interval
+from omfb.learner.fit_stream import Progress, StopFitting
+from omfb.learner.progress import Bar, Pace, shown_progress
+from omfb.persistence import ModelFileError, read_model, write_model
+from omfb.streams import rows_per_block
+
+from ..commands import leftovers, low_rank
+from ..making import sparse
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 10)
+    monkeypatch.setattr(base, "WIDE_BLOCKS", 1)
+    monkeypatch.setattr(base, "SHUFFLE_BYTES", 1 << 12)
+
+
+def _stopped_after(model, source, checkpoint, n_blocks, **how):
+    """Fit until so many blocks were learned from, then stop."""
+    blocks = [0]
+
+    def on_block(progress):
+        blocks[0] += 1
+        if blocks[0] == n_blocks:
+            raise StopFitting
+
+    with pytest.raises(StopFitting):
+        model.fit_source(source, checkpoint=checkpoint, on_block=on_block, **how)
+
+
+PARAMETERS = {
+    "shuffled": {},
+    "in order": {"shuffle": False, "smooth": 0.3},
+    "uniform": {"shuffle": "uniform", "batch_size": 7},
+    "shrinking": {"shrink": 3.0, "memory": 0.99},
+    "given start": {"init": np.arange(32.0).reshape(4, 8) / 32},
+    "larger than a block": {"n_components": 40},
+}
+
+
+@pytest.mark.parametrize("n_blocks", [1, 2, 5, 17])
+@pytest.mark.parametrize("name", PARAMETERS)
+@pytest.mark.filterwarnings("ignore:Never observed")
+def test_a_fit_that_is_resumed_ends_with_the_same_bits(tmp_path, small_blocks, name, n_blocks):
+    X = low_rank(300, 8)
+    model = OMFB(**{"n_components": 4, "max_iter": 3, "random_state": 0, **PARAMETERS[name]})
+    whole = model.fit(X).components_
+    error, seen = model.prequential_error_, model.n_samples_seen_
+    checkpoint = tmp_path / "fit.ckpt"
+    again = OMFB(**model.get_params())
+    _stopped_after(again, open_stream(X), checkpoint, n_blocks)
+    with pytest.raises(ValueError, match="not fitted"):
+        again.components_  # noqa: B018
+    again.fit(X, checkpoint=checkpoint, resume=True)
+    assert np.array_equal(again.components_, whole)
+    assert (again.prequential_error_, again.n_samples_seen_, again.n_iter_) == (error, seen, 3)
+    # What is finished can be asked for once more.
+    assert np.array_equal(again.fit(X, checkpoint=checkpoint, resume=True).components_, whole)
+    assert leftovers(tmp_path) == []
+
+
+def test_an_interrupted_fit_keeps_what_was_learned(tmp_path, small_blocks, monkeypatch):
+    """Ctrl-C in a notebook."""
+    X = low_rank(300, 8)
+    model = OMFB(3, max_iter=2, random_state=0)
+    whole = model.fit(X).components_
+    checkpoint, usual = tmp_path / "c", np.random.RandomState.permutation
+    again = OMFBImputer(3, max_iter=2, random_state=0)
+    calls = [0]
+
+    def interrupted(progress):
+        calls[0] += 1
+        if calls[0] == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        again.fit_source(open_stream(X), checkpoint=checkpoint, every="1h", on_block=interrupted)
+    assert usual is np.random.RandomState.permutation
+    assert OMFB.load(checkpoint).n_samples_seen_ > 0
+    assert np.array_equal(again.fit(X, checkpoint=checkpoint, resume=True).components_, whole)
+
+
+def test_a_checkpoint_is_refused_for_another_fit(tmp_path, small_blocks):
+    X, checkpoint = low_rank(300, 8), tmp_path / "c"
+    model = OMFB(3, random_state=0)
+    with pytest.raises(ValueError, match="resume=True needs a checkpoint"):
+        model.fit(X, resume=True)
+    _stopped_after(model, open_stream(X), checkpoint, 3)
+    with pytest.raises(CheckpointError, match=r"exists already\. Pass resume=True"):
+        model.fit(X, checkpoint=checkpoint)
+    with pytest.raises(CheckpointError, match=r"began with lam = 1\.0, not 2\.0"):
+        OMFB(3, lam=2.0, random_state=0).fit(X, checkpoint=checkpoint, resume=True)
+    with pytest.raises(CheckpointError, match="init"):
+        OMFB(3, init=np.ones((3, 8)), random_state=0).fit(X, checkpoint=checkpoint, resume=True)
+    model.set_params(verbose=0).fit(X, checkpoint=checkpoint, resume=True)
+    model.save(checkpoint)
+    with pytest.raises(CheckpointError, match="a finished model"):
+        model.fit(X, checkpoint=checkpoint, resume=True)
+    with pytest.raises(ValueError, match="every must be like 30s"):
+        model.fit(X, checkpoint=tmp_path / "d", every="9" * 400)
+
+
+OTHERS = {
+    "a value": lambda X: np.where(np.arange(X.size).reshape(X.shape) == 1999, 3.5, X),
+    "columns reversed": lambda X: np.ascontiguousarray(X[:, ::-1]),
+    "rows reversed": lambda X: np.ascontiguousarray(X[::-1]),
+    "fewer rows": lambda X: X[:-1],
+    "another type": lambda X: X.astype(np.float32),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("kind", ["array", "sparse", "npy", "csv"])
+def test_other_data_of_the_same_shape_are_refused(tmp_path, small_blocks, name, kind):
+    X = low_rank(300, 8, missing=0.3)
+
+    def source(X):
+        if kind in ("array", "sparse"):
+            return open_stream(sparse(X) if kind == "sparse" else X)
+        path = tmp_path / f"x.{kind}"
+        if kind == "csv":
+            np.savetxt(path, X, delimiter=",", fmt="%.17g" if X.dtype == np.float64 else "%.6g")
+        else:
+            np.save(path, X)
+        return open_stream(path)
+
+    model = OMFB(3, random_state=0)
+    _stopped_after(model, source(X), tmp_path / "c", 3)
+    with pytest.raises(CheckpointError, match="other data"):
+        model.fit_source(source(OTHERS[name](X)), checkpoint=tmp_path / "c", resume=True)
+    model.fit_source(source(X), checkpoint=tmp_path / "c", resume=True)
+
+
+def test_other_columns_of_a_file_are_other_data(tmp_path, small_blocks):
+    X, path = low_rank(300, 8, missing=0.0), tmp_path / "x.csv"
+    np.savetxt(path, X, delimiter=",")
+    model = OMFB(3, random_state=0)
+    _stopped_after(model, open_stream(path, columns="1-4", header=False), tmp_path / "c", 2)
+    other = open_stream(path, columns="2,1,3,4", header=False)
+    with pytest.raises(CheckpointError, match="other data"):
+        model.fit_source(other, checkpoint=tmp_path / "c", resume=True)
+
+
+@pytest.mark.parametrize("kind", ["array", "npy"])
+def test_of_large_data_parts_are_looked_at(tmp_path, small_blocks, monkeypatch, kind):
+    monkeypatch.setattr(base, "DIGEST_BYTES", 1 << 12)
+    monkeypatch.setattr(base, "DIGEST_PARTS", 8)
+    X = low_rank(3000, 8)
+
+    def fingerprint(X):
+        if kind == "array":
+            return open_stream(X).fingerprint()
+        np.save(tmp_path / "x.npy", X)
+        return open_stream(tmp_path / "x.npy").fingerprint()
+
+    first = fingerprint(X)
+    assert fingerprint(X) == first
+    assert fingerprint(X[::-1].copy()) != first
+    assert fingerprint(X[:, ::-1].copy()) != first
+    assert fingerprint(X + 1e-9) != first
+
+
+WRONG_PLACES = [
+    ("pass", 0), ("pass", 9), ("pass", 1.0), ("pass", None), ("position", -1),
+    ("position", 10**6), ("position", "x"), ("position", [0, 0]), ("position", True),
+    ("finished", 1), ("error_before", "x"), ("error_before", -1.0), ("random", None),
+    ("random", {}),
+]  # fmt: skip
+WRONG_RANDOM = [
+    ("pos", 100_000), ("pos", -1), ("pos", 1.5), ("key", [1, 2]), ("key", [2**32] * 624),
+    ("key", ["x"] * 624), ("has_gauss", 7), ("gauss", "x"),
+]  # fmt: skip
+
+
+def _with(header, path, value):
+    inner = header["training"]
+    for key in path[:-1]:
+        inner = inner[key]
+    inner[path[-1]] = value
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [((name,), value) for name, value in WRONG_PLACES]
+    + [(("random", name), value) for name, value in WRONG_RANDOM],
+)
+def test_a_place_that_cannot_be_is_refused(tmp_path, small_blocks, path, value):
+    """NumPy takes a random state unchecked: a wrong one ended the process."""
+    X, checkpoint = low_rank(300, 8), tmp_path / "c"
+    model = OMFB(3, random_state=0)
+    _stopped_after(model, open_stream(X), checkpoint, 3)
+    header, tensors = read_model(checkpoint)
+    _with(header, path, value)
+    write_model(checkpoint, header, tensors)
+    with pytest.raises(ModelFileError, match="cannot have written"):
+        model.fit(X, checkpoint=checkpoint, resume=True)
+
+
+@pytest.mark.parametrize("unseen", [np.ones(7, np.uint8), np.full(8, 2, np.uint8), np.ones(8)])
+def test_unseen_features_that_cannot_be_are_refused(tmp_path, small_blocks, unseen):
+    X, checkpoint = low_rank(300, 8), tmp_path / "c"
+    model = OMFB(3, random_state=0)
+    _stopped_after(model, open_stream(X), checkpoint, 3)
+    header, tensors = read_model(checkpoint)
+    write_model(checkpoint, header, {**tensors, "training.unseen": unseen})
+    with pytest.raises(ModelFileError, match="cannot have written"):
+        model.fit(X, checkpoint=checkpoint, resume=True)
+
+
+@pytest.mark.parametrize(
+    "position", [[[5, 0], 0], [[0, -1], 0], [0, "x"], [0], "ab", 7, [[0, 0], -3], {}]
+)
+def test_a_position_outside_of_a_file_is_refused(tmp_path, position):
+    np.savetxt(tmp_path / "x.csv", low_rank(30, 4, missing=0.0), delimiter=",")
+    source = open_stream(tmp_path / "x.csv")
+    source.check_position([[0, 3], 2])
+    with pytest.raises((ValueError, TypeError, KeyError, IndexError)):
+        source.check_position(position)
+
+
+def test_intervals():
+    assert interval("30s") == interval(" 30 ") == (30.0, None)
+    assert interval("5m") == (300.0, None)
+    assert interval("1000rows") == (None, 1000)
+    for text in ("soon", "-3s", "1e3s", "", "9" * 400):
+        with pytest.raises(ValueError, match="every"):
+            interval(text)
+
+
+@pytest.mark.parametrize(
+    ("m", "least", "most"),
+    [(100, 5000, 6000), (4096, 120, 140), (60_000, 120, 130), (300_000, 40, 64)],
+)
+def test_a_block_of_wide_rows_holds_many_and_stays_small(m, least, most):
+    rows = rows_per_block(m, np.dtype(np.float64), 1)
+    assert least <= rows <= most
+    assert rows * m * 8 <= 24 << 22
+    assert rows_per_block(m, np.dtype(np.float64), 7) % 7 == 0
+
+
+# -- what is shown ------------------------------------------------------------------------------
+
+
+def test_progress_is_told_after_each_block(small_blocks):
+    X, told = low_rank(300, 8), []
+    OMFB(3, max_iter=2, random_state=0).fit_source(open_stream(X), on_block=told.append)
+    assert all(isinstance(progress, Progress) for progress in told)
+    rows = [progress.n_rows for progress in told]
+    assert rows == sorted(rows)
+    assert (told[-1].n_rows, told[-1].done, told[-1].finished) == (600, 1.0, True)
+    assert [progress.done for progress in told] == sorted(progress.done for progress in told)
+
+
+SHOWN = """
+import logging, sys
+import numpy as np
+from omfb import OMFB
+if "configured" in sys.argv:
+    logging.basicConfig(level=logging.INFO, format="log %(message)s")
+X = np.random.default_rng(0).random((50, 4))
+OMFB(2, max_iter=2, verbose=1, random_state=0).fit(X)
+if "later" in sys.argv:
+    logging.basicConfig(level=logging.INFO, format="log %(message)s")
+    OMFB(2, max_iter=2, verbose=1, random_state=0).fit(X)
+"""
+
+
+@pytest.mark.parametrize(("when", "lines"), [("never", 2), ("configured", 2), ("later", 4)])
+def test_verbose_prints_each_pass_once(when, lines):
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWN, when], capture_output=True, text=True, check=True
+    )
+    shown = done.stderr.splitlines()
+    assert len(shown) == lines
+    assert all("pass" in line for line in shown)
+
+
+def test_without_rich_lines_are_logged(monkeypatch, caplog):
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with caplog.at_level(logging.INFO, logger="omfb"), shown_progress(3, 1) as on_block:
+        assert on_block is None
+
+
+def test_a_bar_shows_pass_rate_and_error():
+    import io
+
+    from rich.console import Console
+
+    screen = io.StringIO()
+    console = Console(file=screen, force_terminal=True, width=100)
+    with Bar(console, 2) as bar:
+        bar.update(Progress(1, 2, 100, 0.25, 0.5, finished=False))
+        bar.update(Progress(2, 2, 200, 0.125, 1.0, finished=True))
+    assert "pass 2 of 2" in screen.getvalue()
+    assert "0.1250" in screen.getvalue()
+
+
+def test_the_pace_counts_from_where_a_fit_was_resumed():
+    pace = Pace()
+    pace.note(Progress(1, 1, 1000, 0.5, 0.5, finished=False), 10.0)
+    later = Progress(1, 1, 1100, 0.5, 0.75, finished=False)
+    assert pace.rows_per_second(later, 20.0) == 10.0
+    assert pace.seconds_left(later, 20.0) == 10.0
+    assert pace.seconds_left(Progress(1, 1, 1100, 0.5, None, finished=False), 20.0) is None

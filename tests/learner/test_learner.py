@@ -1,0 +1,342 @@
+"""A learner: whole at every moment, the same from all threads, and saved by its fields."""
+
+import copy
+import dataclasses
+import pickle
+import sys
+import threading
+from contextlib import suppress
+
+import numpy as np
+import pytest
+
+from omfb import OMFB, Info, Learner, Rule
+from omfb.core.state import State
+from omfb.learner import engine as engines
+from omfb.learner.learner import Now, Snapshot
+from omfb.learner.snapshot import Parts, parts_of, snapshot_of
+from omfb.persistence import read_model, write_model
+
+from ..making import rows, sparse
+
+
+class InterruptAt:
+    """Raises KeyboardInterrupt at the n-th bytecode that the package runs."""
+
+    def __init__(self, number):
+        self.left = number
+
+    def __enter__(self):
+        sys.settrace(self._trace)
+
+    def __exit__(self, *error):
+        sys.settrace(None)
+
+    def _trace(self, frame, event, _):
+        if "/omfb/" not in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes = True
+        if event == "opcode":
+            self.left -= 1
+            if self.left == 0:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return self._trace
+
+
+def _content(model):
+    """All that a model is, to compare bit by bit."""
+    parts = parts_of(model.learner_.snapshot())
+    return parts.header, {name: tensor.tobytes() for name, tensor in parts.tensors.items()}
+
+
+def _interrupted_everywhere(model, before, X, stride):
+    """Interrupt learning from X at one bytecode after the other; return what was seen after.
+
+    The row before it leaves a second copy of the dictionary, which copies of a model do not have.
+    """
+    fresh = copy.deepcopy(model).partial_fit(before)
+    old, new = _content(fresh), _content(fresh.partial_fit(X))
+    assert old != new
+    seen, number = [], 1
+    while True:
+        tried = copy.deepcopy(model).partial_fit(before)
+        interrupt = InterruptAt(number)
+        with suppress(KeyboardInterrupt), interrupt:
+            tried.partial_fit(X)
+        after = _content(tried)
+        assert after in (old, new)
+        seen.append(after == new)
+        if after == old:
+            tried.partial_fit(X)  # no lock is held, nothing is half done
+            assert _content(tried) == new
+        if interrupt.left > 0:
+            return seen
+        number += stride
+
+
+@pytest.mark.parametrize("kind", ["complete", "missing", "sparse", "shrinking", "young"])
+def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(rng, kind):
+    X = rows(rng, 40, holes=0.0 if kind == "complete" else 0.3)
+    model = OMFB(3, random_state=0, shrink=2.0 if kind == "shrinking" else 0.0)
+    model.partial_fit(X[:4] if kind == "young" else X[:30])
+    row = sparse(X[32:33]) if kind == "sparse" else X[32:33]
+    seen = _interrupted_everywhere(model, X[31:32], row, stride=3)
+    assert not seen[0]
+    assert seen[-1]
+
+
+def test_an_interrupt_amid_many_rows_leaves_the_old_or_the_new_model(rng):
+    X = rows(rng, 60)
+    model = OMFB(3, random_state=0).partial_fit(X[:30])
+    seen = _interrupted_everywhere(model, X[30:31], X[31:], stride=7)
+    assert not seen[0]
+    assert seen[-1]
+
+
+def test_a_failed_kernel_leaves_no_trace_in_the_second_copy(rng, monkeypatch):
+    """It has been written to when the error comes."""
+    X = rows(rng, 60)
+    learner, usual = Learner(3), Learner(3)
+    for row in X[:40]:
+        learner.learn(row[None])
+        usual.learn(row[None])
+    right = engines.Broyden.step
+
+    def failing(self, state, rows, *, reuse):
+        state.C[:] = np.nan
+        raise FloatingPointError
+
+    for row in X[40:]:
+        monkeypatch.setattr(engines.Broyden, "step", failing)
+        with pytest.raises(FloatingPointError):
+            learner.learn(row[None])
+        monkeypatch.setattr(engines.Broyden, "step", right)
+        learner.learn(row[None])
+        usual.learn(row[None])
+    assert np.array_equal(learner.components, usual.components)
+
+
+def test_threads_learn_one_after_the_other_and_see_whole_models(rng):
+    X = rows(rng, 400, holes=0.1)
+    model = OMFB(3, random_state=0).partial_fit(X[:20])
+    stop, wrong = threading.Event(), []
+
+    def learn(part):
+        for row in part:
+            model.partial_fit(row[None])
+            with suppress(ValueError):
+                model.partial_fit(np.full((1, 10), np.inf))
+
+    def use():
+        while not stop.is_set():
+            state = model.learner_.now.state
+            if not np.allclose(state.C.T @ state.C, state.G, rtol=1e-6):
+                wrong.append(state.n_seen)
+            if not np.isfinite(model.transform(X[:3])).all():
+                wrong.append("codes")
+
+    users = [threading.Thread(target=use) for _ in range(3)]
+    learners = [threading.Thread(target=learn, args=(X[i::8],)) for i in range(8)]
+    for thread in users + learners:
+        thread.start()
+    for thread in learners:
+        thread.join()
+    stop.set()
+    for thread in users:
+        thread.join()
+    assert model.n_samples_seen_ == 20 + 400
+    assert wrong == []
+
+
+def test_no_row_is_lost_when_threads_begin_together(rng):
+    X = rows(rng, 80)
+    for _ in range(5):
+        model, gate = OMFB(3, random_state=0), threading.Barrier(8)
+
+        def learn(part, model=model, gate=gate):
+            gate.wait()
+            for row in part:
+                model.partial_fit(row[None])
+
+        threads = [threading.Thread(target=learn, args=(X[i::8],)) for i in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert model.n_samples_seen_ == 80
+
+
+def test_what_is_held_stays_as_it_is_while_rows_are_learned(rng):
+    X = rows(rng, 60)
+    learner = Learner(3)
+    learner.learn(X[:30])
+    held = learner.now
+    before = pickle.dumps(held)
+    for row in X[30:]:
+        learner.learn(row[None])
+    assert pickle.dumps(held) == before
+
+
+def test_learners_that_share_a_past_do_not_disturb_each_other(rng):
+    """Their dictionaries are the same array until they learn."""
+    X = rows(rng, 80)
+    learner = Learner(3)
+    learner.learn(X[:30])
+    others = []
+    for row in X[30:60]:
+        learner.learn(row[None])
+        other = Learner.from_snapshot(learner.snapshot())
+        other.settle()  # no longer holds the very same thing, but the same array
+        another = learner.under(Rule(ridge=0.5))
+        others += [(one, one.components) for one in (other, another)]
+    for row in X[60:]:
+        learner.learn(row[None])
+    for one, components in others:
+        assert np.array_equal(one.components, components)
+
+
+def test_the_second_copy_is_used_and_never_grows_stale(rng):
+    """Between single rows come blocks, which change all of the dictionary."""
+    X = rows(rng, 90, 6000, holes=0.9)
+    learner = Learner(3)
+    learner.learn(X[:30])
+    state = learner.now.state
+    addresses = set()
+    for start in range(30, 90, 6):
+        for part in (X[start : start + 1], X[start + 1 : start + 2], X[start + 2 : start + 5],
+                     X[start + 5 : start + 6]):  # fmt: skip
+            learner.learn(part)
+            state = engines.BROYDEN.step(state, part, reuse=False)[0]
+            assert np.array_equal(learner.now.state.C, state.C)
+    for row in X[:20]:
+        learner.learn(row[None])
+        addresses.add(learner.now.state.C.__array_interface__["data"][0])
+    assert len(addresses) <= 3
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.3, 0.8])
+@pytest.mark.parametrize("m", [10, 6000])
+def test_rows_one_by_one_equal_steps_that_copy(rng, holes, m):
+    """The second copy is brought up to date for a part of the features only."""
+    X = rows(rng, 60, m, holes=holes)
+    learner = Learner(3)
+    learner.learn(X[:30])
+    state = learner.now.state
+    for number, row in enumerate(X[30:]):
+        learner.learn(sparse(row[None]) if number % 5 == 4 else row[None])
+        state = engines.BROYDEN.step(state, row[None], reuse=False)[0]
+        assert np.array_equal(learner.now.state.C, state.C)
+
+
+def test_learning_and_filling_is_learning_then_filling(rng):
+    X = rows(rng, 60, holes=0.2)
+    one, two = Learner(3), Learner(3)
+    one.learn(X[:4])
+    two.learn(X[:4])
+    for row in X[4:]:
+        made = one.learn_and_fill(row[None])
+        codes = two.learn(row[None])
+        assert np.array_equal(made, two.decode(codes))
+    assert np.array_equal(one.components, two.components)
+    missing = np.isnan(X)
+    assert np.array_equal(one.fill(X)[~missing], X[~missing])
+    assert np.isfinite(one.fill(X)).all()
+
+
+# -- files are made from fields -----------------------------------------------------------------
+
+
+def _different(value):
+    """A value of the same kind that is not the default."""
+    if value is None:
+        return np.arange(2.0)
+    if isinstance(value, Rule):
+        return Rule(0.5, 0.9, 0.25, 0.125, 2.0, 3, 4)
+    return type(value)(4)
+
+
+def test_every_field_of_a_state_survives_a_file(tmp_path):
+    """A new field is saved without a word about it; if it is not, this fails."""
+    C = np.arange(6.0).reshape(3, 2) + 1.0
+    state = State(rule=_different(Rule()), C=C, G=C.T @ C, S=np.eye(2))
+    given = {"rule", "C", "G", "S"}
+    rest = {
+        field.name: _different(getattr(state, field.name))
+        for field in dataclasses.fields(State)
+        if field.name not in given
+    }
+    state = dataclasses.replace(state, **rest)
+    snapshot = Snapshot(2, state.rule, "data", 0, None, engines.BROYDEN, Now(state, Info(1.0, 4.0)))
+    parts = parts_of(snapshot)
+    write_model(tmp_path / "m", parts.header, parts.tensors)
+    loaded = snapshot_of(Parts(*read_model(tmp_path / "m"))).now
+    assert loaded.totals == Info(1.0, 4.0)
+    for field in dataclasses.fields(State):
+        before, after = getattr(state, field.name), getattr(loaded.state, field.name)
+        assert type(before) is type(after), field.name
+        np.testing.assert_equal(after, before, err_msg=field.name)
+    for field in dataclasses.fields(Rule):
+        default = getattr(Rule(), field.name)
+        assert getattr(loaded.state.rule, field.name) != default, field.name
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    scales: np.ndarray
+    kind: str = "shared"
+    floor: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class OtherState:
+    """As another engine may have it."""
+
+    rule: Rule
+    C: np.ndarray
+    noise: Noise
+    mean: np.ndarray | None
+    n_seen: int = 0
+
+
+class OtherEngine(engines.Broyden):
+    """Learns the sum of rows as its only atom."""
+
+    name = "other"
+    state_type = OtherState
+
+    def start(self, head, n_components, rule, init, seed):
+        return OtherState(rule, np.zeros((head.shape[1], 1)), Noise(np.ones(head.shape[1])), None)
+
+    def step(self, state, rows, *, reuse):
+        C = state.C + rows.sum(axis=0)[:, None]
+        mean = C[:, 0] / (state.n_seen + len(rows))
+        state = dataclasses.replace(state, C=C, mean=mean, n_seen=state.n_seen + len(rows))
+        return state, np.ones((len(rows), 1)), Info(0.0, 1.0)
+
+    def encode(self, state, rows):
+        return np.ones((len(rows), 1)), Info(0.0, 1.0)
+
+    def decode(self, state, codes):
+        return codes * state.mean
+
+    def check(self, state):
+        if state.C.shape[1] != 1:
+            raise ValueError("more than one atom")
+
+
+def test_another_engine_learns_fills_and_is_saved_without_further_code(tmp_path, monkeypatch):
+    other = OtherEngine()
+    monkeypatch.setitem(engines.ENGINES, "other", other)
+    learner = Learner(1, engine=other)
+    X = np.arange(12.0).reshape(4, 3)
+    learner.learn(X[:3])
+    learner.learn(X[3:])
+    parts = parts_of(learner.snapshot())
+    write_model(tmp_path / "m", parts.header, parts.tensors)
+    loaded = Learner.from_snapshot(snapshot_of(Parts(*read_model(tmp_path / "m"))))
+    assert loaded.engine is other
+    assert loaded.now.state.noise.kind == "shared"
+    assert loaded.now.state.noise.floor is None
+    np.testing.assert_array_equal(loaded.now.state.noise.scales, np.ones(3))
+    np.testing.assert_array_equal(loaded.fill(np.full((1, 3), np.nan)), [[4.5, 5.5, 6.5]])
