@@ -17,9 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omfb import OMFB
-from omfb.formats import lines, open_stream
-from omfb.formats.delimited import detect, split
-from omfb.formats.lines import LineReader, open_pipe
+from omfb.formats import _lines as lines
+from omfb.formats import open_pipe, open_stream
+from omfb.formats._reader import LineReader
+from omfb.formats.csv import Csv, split
+from omfb.formats.reading import Reading
 from omfb.streams import DataError, base, read_ahead, rows_per_block
 
 from ..commands import low_rank, write_csv
@@ -221,7 +223,7 @@ def test_without_pyarrow_text_is_read_all_the_same(tmp_path, X, monkeypatch, pie
 def test_the_fast_and_the_careful_parser_read_the_same_numbers():
     texts = ["1", "-2.5", "", "NA", "NaN", "+3e-2", " 4 ", '"5.5"', '"NA"', "1e-320", "0.1", "null"]
     rows = [",".join(texts[i:] + texts[:i]) for i in range(len(texts))]
-    form = detect(rows[0].encode(), "x", None, False)
+    form = Csv().detect([rows[0].encode()], "x", Reading(header=False))
     chunk = ("\n".join(rows) + "\n").encode()
     careful = form.parse(chunk)
     many = form.parse(chunk * (1 + (1 << 15) // len(chunk)))

@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ._options import open_data
+from ._options import ReadingOptions, open_data
 
 
 def load_model(path: Path) -> tuple[Any, list[str] | None]:
@@ -22,12 +22,14 @@ def load_model(path: Path) -> tuple[Any, list[str] | None]:
 
 
 def open_for(
-    model: Any, names: list[str] | None, data: str, columns: str | None, header: bool | None,
-    kind: str | None,
+    model: Any, names: list[str] | None, data: str, reading: ReadingOptions, quiet: bool = False,
+    on_idle: Any = None,
 ) -> Any:  # fmt: skip
     """The data, their columns found by the names of the model's features."""
-    wanted = names if columns is None else None
-    source = open_data(data, columns=columns, header=header, kind=kind, wanted=wanted)
+    width = model.n_features_in_
+    source = open_data(
+        data, reading, model_features=names, model_width=width, on_idle=on_idle, quiet=quiet
+    )
     check_width(source, model.n_features_in_, "features")
     return source
 
@@ -39,20 +41,11 @@ def check_width(source: Any, expected: int, of_what: str) -> None:
     if source.n_features != expected:
         raise DataError(
             f"{source.name}: {source.n_features} columns, but the model has {expected} {of_what}. "
-            f"Choose the right ones by --columns."
-        )
+            f"Choose the right ones.", "columns",
+        )  # fmt: skip
 
 
-def blocks_of(source: Any, as_stored: bool = False) -> Any:
-    """The blocks of a source, in order and finite; with `as_stored`, arrays in their own type."""
-    import numpy as np
-
-    from ..streams import rows_per_block
-
-    length = rows_per_block(source.n_features, source.dtype, 1)
-    how = {"as_stored": True} if as_stored and hasattr(source, "stored") else {}
-    done = 0
-    for rows, _ in source.blocks(length, False, np.random.RandomState(0), **how):
-        source.check_finite_rows(rows, done)
-        done += rows.shape[0]
+def blocks_of(source: Any) -> Any:
+    """The blocks of a source, in order and finite."""
+    for rows, _ in source.in_order():
         yield rows

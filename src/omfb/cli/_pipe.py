@@ -7,6 +7,7 @@ from typing import Any
 from ._checkpoints import Checkpoints
 from ._errors import StoppedError, StopSignal
 from ._fill import Filler
+from ._options import standard_output
 
 
 class Filter:
@@ -25,11 +26,11 @@ class Filter:
         self._done = 0
         self._lines = source.lines.header_lines
         self._saved = 0
-        source.reader.idle = self._between_lines
+        source.on_idle = self._between_lines
 
     def run(self, skip: int) -> None:
         """Filter to the end of the pipe; the first `skip` rows were done before."""
-        out = sys.stdout.buffer
+        out = standard_output()
         try:
             if skip == 0:
                 out.write(self._source.preamble())
@@ -53,8 +54,7 @@ class Filter:
     def _filled(self, line: bytes) -> bytes:
         import numpy as np
 
-        from ..formats.delimited import RowError
-        from ..formats.lines import located
+        from ..formats._text import RowError, located
 
         form = self._source.lines
         if form.is_blank(line):
@@ -64,6 +64,7 @@ class Filter:
             row = np.array([form.parse_line(line)])
         except RowError as error:
             self._save()
+            self._source.before_error(line)
             raise located(error, self._source.name, self._done, self._lines) from None
         which = np.flatnonzero(np.isnan(row[0]))
         if self._filler.learn or len(which):

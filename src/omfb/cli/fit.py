@@ -9,20 +9,20 @@ from typing import Annotated, Any
 import typer
 
 from ._checkpoints import Checkpoints, held
-from ._errors import StoppedError, StopSignal, UsageError, guarded, say
+from ._errors import StoppedError, StopSignal, UsageError, guarded, refuse_overwriting, say
 from ._options import (
     Checkpoint,
-    ColumnsOption,
     Data,
     Every,
-    Format,
-    Header,
     Quiet,
+    ReadingOptions,
     open_data,
+    reads_data,
 )
 
 
 @guarded
+@reads_data
 def fit(
     data: Data,
     output: Annotated[
@@ -43,9 +43,6 @@ def fit(
     seed: Annotated[
         int | None, typer.Option(help="Seed of what is random.", show_default=False)
     ] = None,
-    columns: ColumnsOption = None,
-    header: Header = None,
-    format: Format = None,
     checkpoint: Checkpoint = None,
     every: Every = "30s",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
@@ -54,6 +51,8 @@ def fit(
         typer.Option(metavar="FILE", help="Append a JSON line per second.", show_default=False),
     ] = None,
     quiet: Quiet = False,
+    *,
+    reading: ReadingOptions,
 ) -> None:
     """Learn a dictionary from a file of any size, or from a pipe.
 
@@ -81,8 +80,9 @@ def fit(
         "random_state": seed,
     }  # fmt: skip
     with StopSignal() as stop, held(checkpoint, resume) as there:
+        refuse_overwriting([data], [output, checkpoint, log])
         check_replaceable(output)
-        source = open_data(data, columns=columns, header=header, kind=format)
+        source = open_data(data, reading, on_idle=stop.check, quiet=quiet)
         model = _model(parameters, source)
         saver = Checkpoints(checkpoint, every, {"source": source.fingerprint()})
         place = None
@@ -166,8 +166,7 @@ def _learn(
             saver.save(model, names, place)
         stop.check()
 
-    if hasattr(source, "reader"):
-        source.reader.idle = between_blocks
+    source.on_idle = between_blocks
     try:
         with Progress(model, source, quiet, log) as progress:
             for here in learn_passes(model, source, place):

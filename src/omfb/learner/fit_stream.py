@@ -86,7 +86,7 @@ def _pass(
     shuffle = model.shuffle if source.rereadable else False
     blocks = source.blocks(length, shuffle, rng, place.position)
     if source.read_ahead:
-        blocks = read_ahead(blocks)
+        blocks = read_ahead(blocks, source.idle)
     if place.position is None:
         if place.number == 1:
             blocks = _started(model, source, blocks, seed)
@@ -94,7 +94,7 @@ def _pass(
             model._keep(replace(model._state, code=None))
     unseen = place.unseen
     for block, position in blocks:
-        with errors_about(source):
+        with errors_about(source, block, position):
             state, _, info = step(model._state, block, reuse=True)
         model._keep(state, model._totals.plus(info))
         if unseen.any():
@@ -142,7 +142,7 @@ def _started(
     if len(rows) > 1:
         together = scipy.sparse.vstack if scipy.sparse.issparse(rows[0]) else np.concatenate
         rows = [together(rows)]
-    with errors_about(source):
+    with errors_about(source, rows[0], held[-1][1]):
         model._keep(model._first(rows[0][:enough], seed))
     yield from held
     yield from blocks
