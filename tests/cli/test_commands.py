@@ -196,7 +196,7 @@ def test_unknown_options_and_missing_ones_are_usage_errors(folder):
     assert "--components" in _error(_invoke(*words, "-r", "two"), 2)
     assert "'frobnicate'" in _error(_invoke("frobnicate"), 2)
     words = ["complete", folder / "ratings.csv", "-m", folder / "model.omfb", "-o", "out.xyz"]
-    assert "out.xyz: give it one of the endings .csv" in _error(_invoke(*words), 2)
+    assert "out.xyz: use one of these extensions: .csv" in _error(_invoke(*words), 2)
     for words in (["--resume"], ["--checkpoint", "c"]):
         words = ["complete", folder / "ratings.csv", "-m", folder / "model.omfb", *words]
         _error(_invoke(*words), 2)

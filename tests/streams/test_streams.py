@@ -340,3 +340,93 @@ def test_a_pipe_is_read_line_by_line_without_reading_ahead():
         assert reader.line() == b"a\n"
         assert reader.line() == b"bb\n"
         assert waited == [1]
+
+
+def test_reading_ahead_waits_for_nobody_who_is_stuck():
+    stuck = threading.Event()
+
+    def items():
+        yield 0
+        stuck.wait()
+
+    waited = []
+
+    def idle():
+        waited.append(1)
+        if len(waited) == 3:
+            raise KeyboardInterrupt
+
+    ahead = read_ahead(items(), idle)
+    assert next(ahead) == 0
+    with pytest.raises(KeyboardInterrupt):
+        next(ahead)
+    assert len(waited) == 3
+    stuck.set()
+
+
+REFUSED = {
+    "complex rows": (lambda: iter([np.array([1.0, 2.0j])]), "complex numbers"),
+    "complex sparse rows": (lambda: iter([scipy.sparse.csr_array([[1j, 2]])]), "complex numbers"),
+    "lists of complex numbers": (lambda: iter([[1.0, 2j]]), "complex numbers"),
+    "dates": (lambda: iter([np.array(["2020-01-01", "NaT"], "M8[D]")]), "dates or times"),
+    "an array of dates": (lambda: np.array([["2020-01-01", "NaT"]], "M8[D]"), "dates or times"),
+    "a frame with dates": (
+        lambda: pd.DataFrame({"a": [1.0], "day": pd.to_datetime(["2020-01-01"])}),
+        "column 'day' holds dates",
+    ),
+    "text": (lambda: iter([["1", "b"]]), "non-numeric"),
+    "infinity": (lambda: iter([[1.0, 2.0], [3.0, np.inf]]), "row 2, column 2"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_row_of_numbers_is_refused(name):
+    make, message = REFUSED[name]
+    with pytest.raises(DataError, match=message):
+        _pass(open_stream(make()), 10, False)
+
+
+def test_masked_entries_are_missing():
+    masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], [[True, False], [False, False]])
+    expected = np.array([[np.nan, 2.0], [3.0, 4.0]])
+    for X in (masked, iter(masked), iter([masked]), masked.astype(int)):
+        np.testing.assert_array_equal(_pass(open_stream(X), 10, False)[0][0][0], expected)
+
+
+def test_entries_of_a_sparse_block_that_are_there_twice_add_up():
+    rows, columns = [0, 0, 0, 1], [1, 1, 0, 2]
+    block = scipy.sparse.coo_array(([1.0, 2.0, 4.0, 8.0], (rows, columns)), shape=(2, 3))
+    expected = [[4.0, 3.0, np.nan], [np.nan, np.nan, 8.0]]
+    for kind in (block, block.tocsr(), block.astype(int)):
+        np.testing.assert_array_equal(
+            _pass(open_stream(iter([kind])), 10, False)[0][0][0], expected
+        )
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_infinity_is_found_without_reading_again(tmp_path, X, shuffle, monkeypatch):
+    X[300, 2] = np.inf
+    np.save(tmp_path / "x.npy", X)
+    for data in (tmp_path / "x.npy", X, scipy.sparse.csr_array(np.nan_to_num(X, posinf=np.inf))):
+        source = open_stream(data)
+        passes = []
+        blocks = type(source).blocks
+        monkeypatch.setattr(
+            type(source),
+            "blocks",
+            lambda *a, blocks=blocks, **k: passes.append(1) or blocks(*a, **k),
+        )
+        with pytest.raises(DataError, match="row 301, column 3"):
+            OMFB(2, shuffle=shuffle, random_state=0).fit(source)
+        assert passes in ([1], [1, 1])  # once, or once by way of the class above
+        monkeypatch.undo()
+
+
+def test_an_error_that_is_not_about_infinity_names_the_source_and_reads_nothing_again():
+    source = open_stream(np.ones((3, 2)))
+    source.blocks = None
+    with (
+        pytest.raises(DataError, match="X: too odd"),
+        base.errors_about(source, np.ones((3, 2)), 3),
+    ):
+        raise ValueError("too odd")

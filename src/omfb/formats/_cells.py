@@ -10,6 +10,8 @@ from .reading import Reading
 
 MISSING = frozenset([b"", b"NA", b"N/A", b"NaN", b"nan", b"NAN", b"null", b"NULL"])
 
+_MARKED = re.compile(rb"[+-]?(\d+,\d+|\d{1,3}([.,' ]\d{3})+([.,]\d+)?)")
+
 
 class Kind(Enum):
     """What a cell, or a column of cells, holds."""
@@ -60,11 +62,11 @@ class Cells:
         return math.nan if value in self.missing_numbers else value
 
     def kind(self, text: bytes) -> Kind:
-        """What a cell holds; infinity is meant to be a number."""
+        """What a cell holds; infinity and numbers with other marks are meant to be numbers."""
         try:
             return Kind.MISSING if math.isnan(self.value(text)) else Kind.NUMBER
         except ValueError:
-            return Kind.NUMBER if is_infinite(text) else Kind.TEXT
+            return Kind.NUMBER if is_infinite(text) or has_marks(text) else Kind.TEXT
 
     def written(self, number: bytes, delimiter: bytes) -> bytes:
         """A number that Python has written, as it has to stand between delimiters."""
@@ -89,6 +91,11 @@ class Cells:
         if plain is None or (self.decimal != b"." and b"." in plain):
             raise ValueError
         return plain.replace(self.decimal, b".")
+
+
+def has_marks(text: bytes) -> bool:
+    """Whether a cell looks like a number with other marks between its digits: 1,5 or 1'000."""
+    return _MARKED.fullmatch(unquoted(text)) is not None
 
 
 def unquoted(text: bytes) -> bytes:

@@ -117,7 +117,7 @@ class ColumnarSource(TableSource, GroupedSource):
         file = open_columnar(self.format, self._path)
         names = self.feature_names
         with closing(file), target.batch_writer(stream, file.schema) as writer:
-            for batch, group, before, done in _batches(file, self.rows_at_once()):
+            for batch, group, before, done in self._batches(file):
                 rows = with_missing(matrix(batch.select(names), self.dtype), self.missing)
                 self._check_finite(rows, group, before)
                 filled = fill(rows, done)
@@ -126,6 +126,15 @@ class ColumnarSource(TableSource, GroupedSource):
                     column = _filled(columns[position], rows[:, feature], filled[:, feature])
                     columns[position] = column
                 writer.write_batch(type(batch).from_arrays(columns, schema=file.schema))
+
+    def _batches(self, file: ColumnarFile) -> Iterator[tuple[Any, int, int, float]]:
+        """All record batches, with their group, the rows of it before them, and the share done."""
+        with whole_file(self.name, self.format.name, *arrow_faults()):
+            for group in range(file.n_groups):
+                before = 0
+                for batch in file.batches(group, self.rows_at_once()):
+                    yield batch, group, before, (group + 1) / file.n_groups
+                    before += batch.num_rows
 
     def close(self) -> None:
         """See `Source.close`."""
@@ -191,15 +200,6 @@ def _floats(column: Any) -> NDArray[Any]:
         column = column.cast(pyarrow.float64(), safe=False)
     floats: NDArray[Any] = column.to_numpy(zero_copy_only=False)
     return floats
-
-
-def _batches(file: ColumnarFile, at_once: int) -> Iterator[tuple[Any, int, int, float]]:
-    """All record batches, with their group, the rows of it before them, and the share done."""
-    for group in range(file.n_groups):
-        before = 0
-        for batch in file.batches(group, at_once):
-            yield batch, group, before, (group + 1) / file.n_groups
-            before += batch.num_rows
 
 
 def _filled(column: Any, values: Any, filled: Any) -> Any:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ..streams.arrays import with_missing
 from ..streams.base import DataError, Note, rows_of
-from ._cells import Cells, is_infinite, unquoted
+from ._cells import Cells, has_marks, is_infinite
 from ._header import Layout, first_line_tells, layout_of
 from ._lines import LineFormat
 from ._text import BYTE_ORDER_MARK, Lines, RowError, parse_lines, texts_of
@@ -116,8 +116,8 @@ class Delimited:
         shown = text[:40].decode("utf-8", "backslashreplace")
         if is_infinite(text):
             return RowError(row, name, f"{shown!r} is infinite; leave the cell empty")
-        if re.fullmatch(rb"[+-]?\d+,\d+", unquoted(text)) and self.cells.plain:
-            problem = f"{shown!r} is not a number; is the comma a decimal mark?"
+        if has_marks(text):
+            problem = f"{shown!r} is not a number; say which mark is the decimal one"
             return RowError(row, name, problem, "decimal")
         problem = f"{shown!r} is not a number; leave the cell empty, or the column out"
         return RowError(row, name, problem, "exclude")
