@@ -79,7 +79,7 @@ def test_a_name_that_is_not_there_gives_the_nearest(tmp_path, frame):
     for name in ("x.csv", "x.parquet"):
         path = _write(frame, tmp_path / name)
         for options in ({"columns": "wnid"}, {"exclude": "wnid"}, {"model_features": ["wnid"]}):
-            with pytest.raises(DataError, match="'wnid' is not there. Did you mean 'wind'"):
+            with pytest.raises(DataError, match=r"'wnid' is not there. Did you mean 'wind'"):
                 open_stream(path, **options)
         with pytest.raises(DataError, match=r"no column matches 'hum\*'"):
             open_stream(path, columns="hum*")

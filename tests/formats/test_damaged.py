@@ -2,7 +2,6 @@
 
 import io
 import json
-import lzma
 import subprocess
 import sys
 import zipfile
@@ -103,8 +102,7 @@ def test_damaged_lzma_in_an_archive_is_refused(tmp_path):
     content = bytearray(path.read_bytes())
     content[3000:3100] = b"\xff" * 100
     path.write_bytes(content)
-    assert lzma.LZMAError is not None
-    with pytest.raises(DataError, match="not a whole .npz file"):
+    with pytest.raises(DataError, match=r"not a whole .npz file"):
         OMFB(1).fit(path)
 
 

@@ -56,7 +56,7 @@ def test_a_format_of_another_package_is_opened(plugins, tmp_path):
 def test_a_broken_plugin_is_named_and_does_not_stop_the_others(plugins):
     plugins("Broken")
     assert format_of("x.csv").name == "csv"
-    with pytest.raises(DataError, match="'Broken'.*out of order"):
+    with pytest.raises(DataError, match=r"'Broken'.*out of order"):
         format_of("x.plain")
 
 
@@ -70,5 +70,5 @@ def test_endings_tell_the_format(name, expected):
 
 @pytest.mark.parametrize("name", ["x", "x.gz", "x.npy.gz", "x.docx"])
 def test_other_endings_are_refused(name):
-    with pytest.raises(DataError, match="Use one of these extensions: .csv"):
+    with pytest.raises(DataError, match=r"Use one of these extensions: .csv"):
         format_of(name)

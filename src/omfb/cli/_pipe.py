@@ -64,7 +64,7 @@ class Filter:
             row = np.array([form.parse_line(line)])
         except RowError as error:
             self._save()
-            self._source.before_error(line)
+            self._source.before_error()
             raise located(error, self._source.name, self._done, self._lines) from None
         which = np.flatnonzero(np.isnan(row[0]))
         if self._filler.learn or len(which):

@@ -97,6 +97,7 @@ class ColumnarSource(TableSource, GroupedSource):
                 part = rows[max(0, skip - (done - len(rows))) :]
                 self._check_finite(part, group, done - len(part))
                 yield with_missing(part, self.missing)
+                del rows, part  # or they would stay in memory beside the next, which is as large
 
     def _check_finite(self, rows: NDArray[Any], group: int, before: int) -> None:
         where = find_infinity(rows)

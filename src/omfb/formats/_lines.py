@@ -202,14 +202,14 @@ class StreamedLines(LineSource):
             try:
                 rows = self.lines.parse(chunk)
             except RowError as error:
-                self.before_error(chunk)
+                self.before_error()
                 raise located(error, self.name, done, lines) from None
             done += len(rows)
             lines += chunk.count(b"\n")
             yield chunk, rows, None
 
-    def before_error(self, chunk: bytes) -> None:
-        """Called when a chunk holds something that is no row."""
+    def before_error(self) -> None:
+        """Called when a line is found to be no row."""
 
     def fraction(self, position: Any) -> float | None:
         """Nobody knows."""
@@ -261,10 +261,9 @@ class PipeSource(StreamedLines):
         """See `StreamedLines.begin`: a pipe has only one beginning."""
         return self.reader
 
-    def before_error(self, chunk: bytes) -> None:
-        """Ctrl-C ends the writer, too, amid a line: whoever wants to stop is asked first."""
-        if not chunk.endswith(b"\n"):
-            time.sleep(IDLE_SECONDS)
+    def before_error(self) -> None:
+        """Ctrl-C ends the writer, too, amid a line: whoever wants to stop is heard first."""
+        time.sleep(IDLE_SECONDS)
         self.idle()
 
 

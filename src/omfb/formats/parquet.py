@@ -12,7 +12,8 @@ from ._columnar import ColumnarFile, ColumnarFormat, matrix
 # A row group up to this size is put together from a few columns at a time: reading all of them
 # at once needs several times its size, as pyarrow keeps a page of each column in two forms.
 GROUP_BYTES = 200 << 20
-COLUMNS_AT_ONCE = 64
+PART_BYTES = 100 << 20
+COLUMNS_AT_ONCE, BATCH_ROWS = 32, 1 << 12
 # pyarrow reads a column in parts of this size instead of as a whole.
 BUFFER_BYTES = 1 << 16
 
@@ -45,16 +46,33 @@ class ParquetFile:
             for batch in self._file.iter_batches(at_once, row_groups=[group], columns=fields):
                 yield matrix(batch, dtype)
             return
-        rows = np.empty((n_rows, len(fields)), dtype)
+        n_parts = -(-n_rows * len(fields) * dtype.itemsize // PART_BYTES)
+        length = -(-n_rows // n_parts)
+        for start in range(0, n_rows, length):
+            yield self._part(group, range(start, min(start + length, n_rows)), fields, dtype)
+
+    def _part(
+        self, group: int, which: range, fields: list[str], dtype: np.dtype[Any]
+    ) -> NDArray[Any]:
+        """Some rows of a group, from a few columns at a time."""
+        import pyarrow
+
+        rows = np.empty((len(which), len(fields)), dtype)
         for first in range(0, len(fields), COLUMNS_AT_ONCE):
             some, at = fields[first : first + COLUMNS_AT_ONCE], 0
-            for batch in self._file.iter_batches(1 << 13, row_groups=[group], columns=some):
-                part = rows[at : at + batch.num_rows, first : first + len(some)]
-                part[:] = matrix(batch, dtype)
+            for batch in self._file.iter_batches(BATCH_ROWS, row_groups=[group], columns=some):
+                begin, end = max(at, which.start), min(at + batch.num_rows, which.stop)
+                if begin < end:
+                    part = matrix(batch.slice(begin - at, end - begin), dtype)
+                    target = rows[begin - which.start : end - which.start]
+                    target[:, first : first + len(some)] = part
                 at += batch.num_rows
-            if at != n_rows:
-                raise ValueError(f"{at} rows where {n_rows} are announced")
-        yield rows
+                if at >= which.stop:
+                    break
+            if at < which.stop:
+                raise ValueError(f"{at} rows where {which.stop} are announced")
+            pyarrow.default_memory_pool().release_unused()
+        return rows
 
     def close(self) -> None:
         """See `ColumnarFile.close`."""

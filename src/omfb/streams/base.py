@@ -252,6 +252,7 @@ class GroupedSource(Source):
                 here = [after, 0] if end >= len(rows) else [start, end]
                 yield rows[shuffled[at:end]], here
             start, done = after, 0
+            del rows  # or it would stay in memory while the next is filled
 
     def _cut(
         self, order: Any, length: int, start: list[int]
@@ -264,14 +265,15 @@ class GroupedSource(Source):
             for piece in self.read(order[number], skip):
                 at = 0
                 while at < len(piece):
-                    part = piece[at : at + length - filled]
-                    rows[filled : filled + len(part)] = part
-                    at += len(part)
-                    taken += len(part)
-                    filled += len(part)
+                    count = min(length - filled, len(piece) - at)
+                    rows[filled : filled + count] = piece[at : at + count]
+                    at += count
+                    taken += count
+                    filled += count
                     if filled == length:
                         yield rows, [number, taken]
                         rows, filled = np.empty((length, self.n_features), self.dtype), 0
+                del piece  # or it would stay in memory beside the next, which may be as large
             skip = 0
         if filled:
             yield rows[:filled], [len(order), 0]
