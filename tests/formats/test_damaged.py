@@ -170,7 +170,8 @@ print(peak() - before)
 
 @pytest.mark.parametrize("codec", [None, "lz4"])
 def test_a_large_record_batch_is_read_by_parts(tmp_path, monkeypatch, codec):
-    monkeypatch.setattr(arrow, "LARGE_BYTES", 1 << 13)
+    monkeypatch.setattr(arrow, "WHOLE_BYTES", 1 << 13)
+    monkeypatch.setattr(arrow, "PART_BYTES", 1 << 13)
     X = np.random.default_rng(0).random((3000, 6))
     X[::7, 2] = np.nan
     table = pa.table({f"f{i}": pa.array(c, from_pandas=True) for i, c in enumerate(X.T)})

@@ -24,8 +24,8 @@ for command in (fit, complete, transform, inverse, score, info):
 app.command(cls=Command)(reproduce)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         print(f"omfb {__version__}")
         raise typer.Exit
 

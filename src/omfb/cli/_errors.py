@@ -65,12 +65,12 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except MemoryError as error:
             _fail(f"out of memory ({error})", DATA)
         except ValueError as error:  # of the data, the model file or a checkpoint
-            _fail(*_told(error))
+            _fail(*_message_and_code(error))
 
     return run
 
 
-def _told(error: ValueError) -> tuple[str, int]:
+def _message_and_code(error: ValueError) -> tuple[str, int]:
     """The message in the words of the command line, and the exit code."""
     from ..formats import FormatError
     from ..streams import DataError

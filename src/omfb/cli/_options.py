@@ -129,13 +129,13 @@ def open_data(
     kind = options.pop("format")
     if kind not in (None, "csv", "tsv", "ndjson"):
         raise UsageError(f"--format must be csv, tsv or ndjson, not {kind!r}")
-    asked = Reading.of(
+    checked = Reading.of(
         **options, model_features=model_features, model_width=model_width, on_idle=on_idle
     )
     if data == PIPE:
-        source: Any = open_pipe(standard_input(), kind, asked)
+        source: Any = open_pipe(standard_input(), kind, checked)
     else:
-        source = open_file(Path(data), asked)
+        source = open_file(Path(data), checked)
     source.on_idle = on_idle
     for note in () if quiet else source.notes:
         say("omfb: " + note.shown(option))

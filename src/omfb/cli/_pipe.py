@@ -54,18 +54,17 @@ class Filter:
     def _filled(self, line: bytes) -> bytes:
         import numpy as np
 
-        from ..formats._text import RowError, located
+        from ..streams import DataError
 
         form = self._source.lines
         if form.is_blank(line):
             self._lines += 1
             return line
         try:
-            row = np.array([form.parse_line(line)])
-        except RowError as error:
+            row = self._source.parse_line(line, self._done, self._lines)
+        except DataError:
             self._save()
-            self._source.before_error()
-            raise located(error, self._source.name, self._done, self._lines) from None
+            raise
         which = np.flatnonzero(np.isnan(row[0]))
         if self._filler.learn or len(which):
             made = self._filler.one(row)

@@ -208,17 +208,17 @@ def _filled(column: Any, values: Any, filled: Any) -> Any:
     import pyarrow
     from pyarrow import compute, types
 
-    holes = np.isnan(values)
-    if not holes.any():
+    missing = np.isnan(values)
+    if not missing.any():
         return column
-    kind, new = column.type, filled[holes]
+    kind, new = column.type, filled[missing]
     if types.is_decimal(kind):
         given = pyarrow.array([_decimal(float(value), kind) for value in new], kind)
     elif types.is_integer(kind):
         given = pyarrow.array(to_whole(new, np.dtype(kind.to_pandas_dtype())), kind)
     else:
         given = pyarrow.array(new.astype(kind.to_pandas_dtype()), kind)
-    return compute.replace_with_mask(column, pyarrow.array(holes), given)
+    return compute.replace_with_mask(column, pyarrow.array(missing), given)
 
 
 def _decimal(value: float, kind: Any) -> Decimal:

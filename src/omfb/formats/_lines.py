@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from ..streams.base import DataError, GroupedSource
@@ -207,6 +208,14 @@ class StreamedLines(LineSource):
             done += len(rows)
             lines += chunk.count(b"\n")
             yield chunk, rows, None
+
+    def parse_line(self, line: bytes, rows: int, lines: int) -> NDArray[Any]:
+        """One line as (1, n_features), so many rows and lines having come before it."""
+        try:
+            return np.array([self.lines.parse_line(line)])
+        except RowError as error:
+            self.before_error()
+            raise located(error, self.name, rows, lines) from None
 
     def before_error(self) -> None:
         """Called when a line is found to be no row."""

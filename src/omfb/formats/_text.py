@@ -82,11 +82,11 @@ def parse_lines(chunk: bytes, form: Lines) -> NDArray[np.float64]:
 
 def fill_lines(chunk: bytes, form: Lines, rows: Any, filled: Any) -> bytes:
     """The lines of a chunk with what is missing in `rows` written in from `filled`."""
-    holes = np.isnan(rows)
+    missing = np.isnan(rows)
     written, number = [], 0
     for line in whole_lines(chunk):
         if not form.is_blank(line):
-            which = np.flatnonzero(holes[number])
+            which = np.flatnonzero(missing[number])
             if len(which):
                 line = form.fill(line, which, filled[number, which])
             number += 1

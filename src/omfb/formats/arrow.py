@@ -11,7 +11,7 @@ from ._columnar import ColumnarFile, ColumnarFormat, matrix
 
 # A record batch up to this size is read as a whole; a larger one by some of its rows and columns
 # at a time, again and again, as a batch cannot be read in parts otherwise.
-LARGE_BYTES = 1 << 26
+WHOLE_BYTES, PART_BYTES = 1 << 26, 1 << 25
 # What a cell of text is taken to need.
 CELL_BYTES = 32
 
@@ -49,27 +49,27 @@ class ArrowFile:
     def _batches(self, group: int, at_once: int, positions: list[int]) -> Iterator[Any]:
         width = sum(self._widths[i] for i in positions)
         n_rows = self._length(group)
-        if n_rows * width <= LARGE_BYTES:
+        if n_rows * width <= WHOLE_BYTES:
             yield from _cut(self._some(group, positions), at_once)
             return
-        length = max(at_once, LARGE_BYTES // max(width, 1))
+        length = max(at_once, PART_BYTES // max(width, 1))
         for start in range(0, n_rows, length):
-            part = self._part(group, positions, start, min(length, n_rows - start))
+            which = range(start, min(start + length, n_rows))
+            part = self._part(group, positions, which, n_rows)
             yield from _cut(part, at_once)
 
-    def _part(self, group: int, positions: list[int], start: int, length: int) -> Any:
+    def _part(self, group: int, positions: list[int], which: range, n_rows: int) -> Any:
         """Some rows of a large batch, copied so that the rest of it is let go."""
         import pyarrow
 
         columns: list[Any] = []
-        some: list[int] = []
-        which = pyarrow.array(np.arange(start, start + length))
-        for i in [*positions, None]:
-            size = sum(self._widths[j] for j in some) * self._length(group)
-            if some and (i is None or size > LARGE_BYTES):
-                columns += [column.take(which) for column in self._some(group, some).columns]
-                some = []
-            some += [] if i is None else [i]
+        rows = pyarrow.array(np.arange(which.start, which.stop))
+        at_once = max(1, PART_BYTES // (n_rows * max(self._widths[i] for i in positions)))
+        for first in range(0, len(positions), at_once):
+            some = self._some(group, positions[first : first + at_once])
+            columns += [column.take(rows) for column in some.columns]
+            del some
+            pyarrow.default_memory_pool().release_unused()
         schema = pyarrow.schema([self.schema.field(i) for i in positions])
         return pyarrow.record_batch(columns, schema=schema)
 

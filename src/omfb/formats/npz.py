@@ -111,9 +111,9 @@ class ZippedSource(TableSource, GroupedSource):
             done += len(rows)
             filled = fill(rows, done / (self.n_rows or 1))
             if self.stored.kind != "f":  # as floats, whole numbers might lose digits
-                holes = np.isnan(rows)
+                missing = np.isnan(rows)
                 stored = stored.copy()
-                stored[holes] = to_whole(filled[holes], self.stored)
+                stored[missing] = to_whole(filled[missing], self.stored)
                 filled = stored
             yield filled
 
