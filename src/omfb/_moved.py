@@ -26,6 +26,8 @@ MOVED = {
     "omfb.state": "omfb.core.state (Rule: omfb.core.rule)",
     "omfb.storage": "omfb.persistence",
     "omfb.streams.choosing": "omfb.formats.columns",
+    "omfb.streams.columnar": "omfb.formats.parquet",
+    "omfb.streams.delimited": "omfb.formats.csv",
     "omfb.streams.is_stream": "omfb.formats.is_stream",
     "omfb.streams.ndjson": "omfb.formats.ndjson",
     "omfb.streams.open_stream": "omfb.formats.open_stream",
