@@ -11,7 +11,7 @@ import numpy as np
 # Blocks, groups and shuffle buffers so small that a small file has many of each.
 SMALL_BLOCKS = """
 import omfb.streams.base as base
-import omfb.formats.lines as lines
+import omfb.formats._lines as lines
 base.BLOCK_BYTES, base.SHUFFLE_BYTES, lines.GROUP_BYTES = 1 << 14, 1 << 16, 1 << 15
 base.WIDE_BLOCKS = 1
 """

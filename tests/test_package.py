@@ -5,12 +5,16 @@ import importlib.metadata
 import importlib.resources
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 
 import pytest
 
 import omfb
+import omfb.plots
+import omfb.streams
+from omfb import _moved
 
 
 def in_new_process(code):
@@ -94,8 +98,7 @@ def test_only_public_names_are_listed():
 
 MOVED = [
     "baselines", "codes", "estimator", "experiments", "factorizer", "frames", "parameters",
-    "pieces", "plots", "saving", "start", "state", "storage", "storage.locking", "training",
-    "updates",
+    "pieces", "saving", "start", "state", "storage", "storage.locking", "training", "updates",
 ]  # fmt: skip
 
 
@@ -107,6 +110,24 @@ def test_a_module_that_has_moved_says_where_it_is(name):
     importlib.import_module(place)
     with pytest.raises(AttributeError, match="is now omfb"):
         getattr(omfb, name.partition(".")[0])
+
+
+@pytest.mark.parametrize("name", [name for name in _moved.MOVED if name.count(".") == 2])
+def test_a_name_inside_a_module_that_has_moved_says_where_it_is(name):
+    module, _, part = name.rpartition(".")
+    with pytest.raises(ImportError, match="is now omfb"):
+        exec(f"from {module} import {part}")
+    assert pkgutil.resolve_name(_moved.MOVED[name])
+
+
+def test_what_never_was_in_a_module_is_not_there():
+    for module in (omfb.plots, omfb.streams):
+        assert not hasattr(module, "nonsense")
+
+
+def test_the_paper_is_in_the_places_that_are_named():
+    assert _moved.MOVED["omfb.baselines"] == "omfb.paper.competitors"
+    assert _moved.MOVED["omfb.experiments"].startswith("omfb.paper.experiments")
 
 
 def test_a_module_that_never_was_is_simply_not_found():

@@ -129,9 +129,11 @@ def test_a_fit_does_not_replace_its_own_data(folder, tmp_path):
     (tmp_path / "link.csv").symlink_to(data)
     for name in ("x.csv", "link.csv"):
         words = ["fit", data, "-r", 2, "-q"]
-        assert "that is the data" in _error(_invoke(*words, "-o", tmp_path / name), 2)
+        assert "would be overwritten" in _error(_invoke(*words, "-o", tmp_path / name), 2)
         words = [*words, "-o", tmp_path / "m", "--checkpoint", tmp_path / name, "--resume"]
-        assert "that is the data" in _error(_invoke(*words), 2)
+        assert "would be overwritten" in _error(_invoke(*words), 2)
+        words = ["fit", data, "-r", 2, "-q", "-o", tmp_path / "m", "--log", tmp_path / name]
+        assert "would be overwritten" in _error(_invoke(*words), 2)
     assert data.read_bytes() == (folder / "ratings.csv").read_bytes()
 
 
@@ -244,7 +246,7 @@ def test_unknown_options_and_missing_ones_are_usage_errors(folder):
     assert "--components" in _error(_invoke(*words, "-r", "two"), 2)
     assert "'frobnicate'" in _error(_invoke("frobnicate"), 2)
     words = ["complete", folder / "ratings.csv", "-m", folder / "model.omfb", "-o", "out.xyz"]
-    assert "out.xyz: give it one of the endings .csv" in _error(_invoke(*words), 2)
+    assert "out.xyz: use one of these extensions: .csv" in _error(_invoke(*words), 2)
     for words in (["--resume"], ["--checkpoint", "c"]):
         words = ["complete", folder / "ratings.csv", "-m", folder / "model.omfb", *words]
         _error(_invoke(*words), 2)

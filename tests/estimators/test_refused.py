@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -219,3 +220,50 @@ def test_codes_whose_rows_overflow_are_refused_or_bounded(rng):
         learner.decode(np.ones((1, 3)))
     with pytest.raises(ValueError, match="NaN or infinity"):
         model.learner_.decode(np.full((1, 3), np.nan))
+
+
+def broken_sparse(kind):
+    """A matrix whose indices lead out of it: compiled code that follows them ends the process."""
+    X = scipy.sparse.csr_matrix(np.arange(1.0, 31.0).reshape(3, 10))
+    if kind == "column too large":
+        X.indices[4] = 10_000_000
+    elif kind == "negative column":
+        X.indices[4] = -1
+    elif kind == "rows beyond the end":
+        X.indptr[2:] = 10_000_000
+    elif kind == "rows backwards":
+        X.indptr[1] = 25
+    elif kind == "csc":
+        X = scipy.sparse.csc_matrix(X)
+        X.indices[4] = 10_000_000
+    elif kind == "coo":
+        X = scipy.sparse.coo_matrix(X)
+        X.col[4] = 10_000_000
+    elif kind == "coo of other lengths":
+        X = scipy.sparse.coo_matrix(X)
+        X.data = np.ones(20_000_000)
+    elif kind == "lil":
+        X = scipy.sparse.lil_matrix(X)
+        X.rows[1][0] = 10_000_000
+    return X
+
+
+BROKEN = [
+    "column too large", "negative column", "rows beyond the end", "rows backwards", "csc", "coo",
+    "coo of other lengths", "lil",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_sparse_matrix_whose_indices_lead_out_of_it_is_refused(rng, kind):
+    fitted = OMFB(3, random_state=0).fit(rows(rng))
+    before = snapshot(fitted)
+    new = OMFB(3)
+    for call in (
+        new.fit, new.partial_fit, fitted.partial_fit, fitted.transform, fitted.complete,
+        fitted.score,
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="not a valid sparse matrix"):
+            call(broken_sparse(kind))
+    assert snapshot(fitted) == before
+    assert not hasattr(new, "components_")

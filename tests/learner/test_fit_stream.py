@@ -1,11 +1,15 @@
 """Fits of the library: checkpoints, resuming, progress; what the command line has, too."""
 
+import gzip
+import json
 import logging
 import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 
 import omfb.streams.base as base
 from omfb import OMFB, OMFBImputer
@@ -121,20 +125,53 @@ OTHERS = {
 }
 
 
+def _csv(path, X):
+    np.savetxt(path, X, delimiter=",", fmt="%.17g" if X.dtype == np.float64 else "%.6g")
+
+
+def _csv_gz(path, X):
+    _csv(path.with_suffix(""), X)
+    path.write_bytes(gzip.compress(path.with_suffix("").read_bytes(), mtime=0))
+
+
+def _csv_zst(path, X):
+    pyarrow = pytest.importorskip("pyarrow")
+    _csv(path.with_suffix(""), X)
+    with pyarrow.output_stream(str(path), compression="zstd") as stream:
+        stream.write(path.with_suffix("").read_bytes())
+
+
+def _ndjson(path, X):
+    rows = ([None if np.isnan(value) else float(value) for value in row] for row in X)
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def _parquet(path, X):
+    pytest.importorskip("pyarrow")
+    pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]).to_parquet(path)
+
+
+def _sparse_npz(path, X):
+    scipy.sparse.save_npz(path, sparse(X))
+
+
+FILES = {
+    "npy": np.save, "npz": np.savez, "npz compressed.npz": np.savez_compressed,
+    "sparse.npz": _sparse_npz, "csv": _csv, "csv.gz": _csv_gz, "csv.zst": _csv_zst,
+    "ndjson": _ndjson, "parquet": _parquet,
+}  # fmt: skip
+
+
 @pytest.mark.parametrize("name", OTHERS)
-@pytest.mark.parametrize("kind", ["array", "sparse", "npy", "csv"])
+@pytest.mark.parametrize("kind", ["array", "sparse", *FILES])
 def test_other_data_of_the_same_shape_are_refused(tmp_path, small_blocks, name, kind):
     X = low_rank(300, 8, missing=0.3)
 
     def source(X):
         if kind in ("array", "sparse"):
             return open_stream(sparse(X) if kind == "sparse" else X)
-        path = tmp_path / f"x.{kind}"
-        if kind == "csv":
-            np.savetxt(path, X, delimiter=",", fmt="%.17g" if X.dtype == np.float64 else "%.6g")
-        else:
-            np.save(path, X)
-        return open_stream(path)
+        FILES[kind](tmp_path / f"x.{kind}", X)
+        return open_stream(tmp_path / f"x.{kind}")
 
     model = OMFB(3, random_state=0)
     _stopped_after(model, source(X), tmp_path / "c", 3)
@@ -151,6 +188,21 @@ def test_other_columns_of_a_file_are_other_data(tmp_path, small_blocks):
     other = open_stream(path, columns="2,1,3,4", header=False)
     with pytest.raises(CheckpointError, match="other data"):
         model.fit_source(other, checkpoint=tmp_path / "c", resume=True)
+
+
+@pytest.mark.parametrize("how", [{"missing": -9}, {"thousands": " "}, {"decimal": ","}])
+def test_other_words_for_cells_make_other_data(tmp_path, small_blocks, how):
+    X, path = low_rank(300, 8, missing=0.0), tmp_path / "x.csv"
+    X = X.round()
+    X[299] = -9.0  # far beyond the first rows
+    np.savetxt(path, X, delimiter=";", fmt="%d")
+    model = OMFB(3, random_state=0)
+    _stopped_after(model, open_stream(path, header=False), tmp_path / "c", 2)
+    with pytest.raises(CheckpointError, match="other data"):
+        model.fit_source(
+            open_stream(path, header=False, **how), checkpoint=tmp_path / "c", resume=True
+        )
+    model.fit_source(open_stream(path, header=False), checkpoint=tmp_path / "c", resume=True)
 
 
 @pytest.mark.parametrize("kind", ["array", "npy"])

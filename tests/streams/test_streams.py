@@ -17,9 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omfb import OMFB
-from omfb.formats import lines, open_stream
-from omfb.formats.delimited import detect, split
-from omfb.formats.lines import LineReader, open_pipe
+from omfb.formats import _lines as lines
+from omfb.formats import open_pipe, open_stream
+from omfb.formats._reader import LineReader
+from omfb.formats.csv import Csv, split
+from omfb.formats.reading import Reading
 from omfb.streams import DataError, base, read_ahead, rows_per_block
 
 from ..commands import low_rank, write_csv
@@ -221,7 +223,7 @@ def test_without_pyarrow_text_is_read_all_the_same(tmp_path, X, monkeypatch, pie
 def test_the_fast_and_the_careful_parser_read_the_same_numbers():
     texts = ["1", "-2.5", "", "NA", "NaN", "+3e-2", " 4 ", '"5.5"', '"NA"', "1e-320", "0.1", "null"]
     rows = [",".join(texts[i:] + texts[:i]) for i in range(len(texts))]
-    form = detect(rows[0].encode(), "x", None, False)
+    form = Csv().detect([rows[0].encode()], "x", Reading(header=False))
     chunk = ("\n".join(rows) + "\n").encode()
     careful = form.parse(chunk)
     many = form.parse(chunk * (1 + (1 << 15) // len(chunk)))
@@ -338,3 +340,95 @@ def test_a_pipe_is_read_line_by_line_without_reading_ahead():
         assert reader.line() == b"a\n"
         assert reader.line() == b"bb\n"
         assert waited == [1]
+
+
+def test_reading_ahead_waits_for_nobody_who_is_stuck():
+    stuck = threading.Event()
+
+    def items():
+        yield 0
+        stuck.wait()
+
+    waited = []
+
+    def idle():
+        waited.append(1)
+        if len(waited) == 3:
+            raise KeyboardInterrupt
+
+    ahead = read_ahead(items(), idle)
+    assert next(ahead) == 0
+    with pytest.raises(KeyboardInterrupt):
+        next(ahead)
+    assert len(waited) == 3
+    stuck.set()
+
+
+REFUSED = {
+    "complex rows": (lambda: iter([np.array([1.0, 2.0j])]), "complex numbers"),
+    "complex sparse rows": (lambda: iter([scipy.sparse.csr_array([[1j, 2]])]), "complex numbers"),
+    "lists of complex numbers": (lambda: iter([[1.0, 2j]]), "complex numbers"),
+    "dates": (lambda: iter([np.array(["2020-01-01", "NaT"], "M8[D]")]), "dates or times"),
+    "an array of dates": (lambda: np.array([["2020-01-01", "NaT"]], "M8[D]"), "dates or times"),
+    "a frame with dates": (
+        lambda: pd.DataFrame({"a": [1.0], "day": pd.to_datetime(["2020-01-01"])}),
+        "column 'day' holds dates",
+    ),
+    "text": (lambda: iter([["1", "b"]]), "non-numeric"),
+    "infinity": (lambda: iter([[1.0, 2.0], [3.0, np.inf]]), "row 2, column 2"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_no_row_of_numbers_is_refused(name):
+    make, message = REFUSED[name]
+    with pytest.raises(DataError, match=message):
+        _pass(open_stream(make()), 10, False)
+
+
+def test_masked_entries_are_missing():
+    masked = np.ma.masked_array([[1.0, 2.0], [3.0, 4.0]], [[True, False], [False, False]])
+    expected = np.array([[np.nan, 2.0], [3.0, 4.0]])
+    for X in (masked, iter(masked), iter([masked]), masked.astype(int)):
+        np.testing.assert_array_equal(_pass(open_stream(X), 10, False)[0][0][0], expected)
+
+
+def test_entries_of_a_sparse_block_that_are_there_twice_add_up():
+    rows, columns = [0, 0, 0, 1], [1, 1, 0, 2]
+    block = scipy.sparse.coo_array(([1.0, 2.0, 4.0, 8.0], (rows, columns)), shape=(2, 3))
+    expected = [[4.0, 3.0, np.nan], [np.nan, np.nan, 8.0]]
+    for kind in (block, block.tocsr(), block.astype(int)):
+        np.testing.assert_array_equal(
+            _pass(open_stream(iter([kind])), 10, False)[0][0][0], expected
+        )
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_infinity_is_found_without_reading_again(tmp_path, X, shuffle):
+    X[300, 2] = np.inf
+    np.save(tmp_path / "x.npy", X)
+    for data in (tmp_path / "x.npy", X, scipy.sparse.csr_array(np.nan_to_num(X, posinf=np.inf))):
+        source = open_stream(data)
+        begun, blocks = [], source.blocks
+        source.blocks = _counted(blocks, begun)
+        with pytest.raises(DataError, match="row 301, column 3"):
+            OMFB(2, shuffle=shuffle, random_state=0).fit(source)
+        assert len(begun) == 1
+
+
+def _counted(function, calls):
+    def counted(*arguments):
+        calls.append(arguments)
+        return function(*arguments)
+
+    return counted
+
+
+def test_an_error_that_is_not_about_infinity_names_the_source_and_reads_nothing_again():
+    source = open_stream(np.ones((3, 2)))
+    source.blocks = None
+    with (
+        pytest.raises(DataError, match="X: too odd"),
+        base.errors_about(source, np.ones((3, 2)), 3),
+    ):
+        raise ValueError("too odd")

@@ -1,8 +1,11 @@
 """The command line: the only place that prints."""
 
+from typing import Annotated
+
 import typer
 
-from ._usage import OneLineErrors
+from .. import __version__
+from ._usage import Command, OneLineErrors
 from .complete import complete
 from .fit import fit
 from .info import info
@@ -12,12 +15,26 @@ from .transform import inverse, score, transform
 app = typer.Typer(
     name="omfb",
     cls=OneLineErrors,
-    help="Factorise data that keeps arriving and has holes in it.",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
 
 for command in (fit, complete, transform, inverse, score, info):
-    app.command()(command)
-app.command()(reproduce)
+    app.command(cls=Command)(command)
+app.command(cls=Command)(reproduce)
+
+
+def _version(requested: bool) -> None:
+    if requested:
+        print(f"omfb {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """Factorise data that keeps arriving and has missing values."""

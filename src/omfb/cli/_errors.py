@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
@@ -22,8 +23,24 @@ class StoppedError(Exception):
 
 
 def say(message: str) -> None:
-    """A line on stderr."""
-    print(message, file=sys.stderr, flush=True)
+    """A line on stderr; nobody hears it where that is closed."""
+    if sys.stderr is not None:
+        print(printable(message), file=sys.stderr, flush=True)
+
+
+def printable(text: str) -> str:
+    """The text with whatever could steer a terminal shown escaped."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() else letter.encode("unicode_escape").decode()
+        for letter in text
+    )
+
+
+def option(parameter: str) -> str:
+    """What the command line calls a parameter of the library."""
+    return "--header/--no-header" if parameter == "header" else f"--{parameter}"
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -33,9 +50,10 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
     def run(*arguments: Any, **options: Any) -> None:
         try:
             command(*arguments, **options)
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except BrokenPipeError:
-            _drop_stdout()
+            drop_stdout()
         except UsageError as error:
             _fail(str(error), USAGE)
         except StoppedError as stopped:
@@ -43,13 +61,22 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
         except KeyboardInterrupt:
             _fail("interrupted", INTERRUPTED)
         except OSError as error:
-            _fail(_system_error(error), DATA)
+            _fail(system_error(error), DATA)
         except MemoryError as error:
             _fail(f"out of memory ({error})", DATA)
         except ValueError as error:  # of the data, the model file or a checkpoint
-            _fail(str(error), DATA)
+            _fail(*_message_and_code(error))
 
     return run
+
+
+def _message_and_code(error: ValueError) -> tuple[str, int]:
+    """The message in the words of the command line, and the exit code."""
+    from ..formats import FormatError
+    from ..streams import DataError
+
+    message = error.shown(option) if isinstance(error, DataError) else str(error)
+    return message, USAGE if isinstance(error, FormatError) else DATA
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -57,18 +84,44 @@ def _fail(message: str, code: int) -> NoReturn:
     raise typer.Exit(code)
 
 
-def _system_error(error: OSError) -> str:
+def system_error(error: OSError) -> str:
+    """What the system says, with the name of the file."""
     if error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
     return str(error)
 
 
-def _drop_stdout() -> None:
+def drop_stdout() -> None:
     """Nobody reads any more: end as if all had been read, also when Python flushes at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except (OSError, ValueError):
+    except (OSError, ValueError, AttributeError):
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
+
+
+def refuse_overwriting(inputs: list[Any], outputs: list[Any]) -> None:
+    """Refuse to write to a file that is read, or to one file twice; pipes and None do not count.
+
+    Names may differ: links lead to the same file.
+    """
+    for at, output in enumerate(outputs):
+        if output is None or not _is_file(output):
+            continue
+        for other in [*inputs, *outputs[:at]]:
+            if other is not None and _is_file(other) and os.path.samefile(output, other):
+                raise UsageError(f"{output}: would be overwritten, but it is {other}, in use here")
+    named = [os.path.realpath(output) for output in outputs if output is not None and output != "-"]
+    for name in named:
+        if named.count(name) > 1 and not _is_device(name):
+            raise UsageError(f"{name}: cannot be written for two purposes at once")
+
+
+def _is_file(path: Any) -> bool:
+    return str(path) != "-" and Path(path).is_file()
+
+
+def _is_device(path: str) -> bool:
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 class StopSignal:

@@ -1,9 +1,10 @@
 """A model from a file, and data that fit it."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._options import open_data
+from ._options import ReadingOptions, open_data
 
 if TYPE_CHECKING:
     from ..learner.learner import Learner
@@ -27,12 +28,16 @@ def header_of(path: Path) -> dict[str, Any]:
 
 
 def open_for(
-    learner: "Learner", data: str, columns: str | None, header: bool | None, kind: str | None
-) -> Any:
+    learner: "Learner", data: str, reading: ReadingOptions, quiet: bool = False,
+    on_idle: Callable[[], None] | None = None,
+) -> Any:  # fmt: skip
     """The data, their columns found by the names of the model's features."""
-    wanted = learner.feature_names if columns is None else None
-    source = open_data(data, columns=columns, header=header, kind=kind, wanted=wanted)
-    check_width(source, learner.n_features, "features")
+    width = learner.n_features
+    source = open_data(
+        data, reading, model_features=learner.feature_names, model_width=width, on_idle=on_idle,
+        quiet=quiet,
+    )  # fmt: skip
+    check_width(source, width, "features")
     return source
 
 
@@ -43,20 +48,11 @@ def check_width(source: Any, expected: int, of_what: str) -> None:
     if source.n_features != expected:
         raise DataError(
             f"{source.name}: {source.n_features} columns, but the model has {expected} {of_what}. "
-            f"Choose the right ones by --columns."
-        )
+            f"Choose the right ones.", "columns",
+        )  # fmt: skip
 
 
-def blocks_of(source: Any, as_stored: bool = False) -> Any:
-    """The blocks of a source, in order and finite; with `as_stored`, arrays in their own type."""
-    import numpy as np
-
-    from ..streams import rows_per_block
-
-    length = rows_per_block(source.n_features, source.dtype, 1)
-    how = {"as_stored": True} if as_stored and hasattr(source, "stored") else {}
-    done = 0
-    for rows, _ in source.blocks(length, False, np.random.RandomState(0), **how):
-        source.check_finite_rows(rows, done)
-        done += rows.shape[0]
+def blocks_of(source: Any) -> Any:
+    """The blocks of a source, in order and finite."""
+    for rows, _ in source.in_order():
         yield rows

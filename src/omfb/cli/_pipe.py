@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ._errors import StoppedError, StopSignal
 from ._fill import Filler
+from ._options import standard_output
 
 if TYPE_CHECKING:
     from ..learner.checkpoints import Checkpoints
@@ -24,11 +25,11 @@ class Filter:
         self._done = 0
         self._lines = source.lines.header_lines
         self._saved = 0
-        source.when_idle(self._between_lines)
+        source.on_idle = self._between_lines
 
     def run(self, skip: int) -> None:
         """Filter to the end of the pipe; the first `skip` rows were done before."""
-        out = sys.stdout.buffer
+        out = standard_output()
         try:
             if skip == 0:
                 out.write(self._source.preamble())
@@ -52,18 +53,17 @@ class Filter:
     def _filled(self, line: bytes) -> bytes:
         import numpy as np
 
-        from ..formats.delimited import RowError
-        from ..formats.lines import located
+        from ..streams import DataError
 
         form = self._source.lines
         if form.is_blank(line):
             self._lines += 1
             return line
         try:
-            row = np.array([form.parse_line(line)])
-        except RowError as error:
+            row = self._source.parse_line(line, self._done, self._lines)
+        except DataError:
             self._save()
-            raise located(error, self._source.name, self._done, self._lines) from None
+            raise
         which = np.flatnonzero(np.isnan(row[0]))
         if self._filler.learn or len(which):
             made = self._filler.one(row)

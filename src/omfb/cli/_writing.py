@@ -1,41 +1,35 @@
-"""Tables of numbers to files, the format by the ending; all or nothing."""
+"""Where commands write to: files, which are replaced as a whole or not at all, and pipes."""
 
-import io
-import operator
-import os
-import shutil
-import sys
-import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from ._errors import UsageError
-from ._options import PIPE
-
-# Bytes of a .npy header that has room for any number of rows.
-NPY_HEADER = 128
-
-
-class Writer(Protocol):
-    """Takes rows, block by block."""
-
-    def write(self, rows: Any) -> None:
-        """Append rows (n, n_columns)."""
-
-    def close(self) -> None:
-        """Finish the file."""
+from ._options import PIPE, standard_output
 
 
 @contextmanager
 def bytes_to(output: str) -> Iterator[Any]:
-    """A binary stream to the output; a file replaces the old one at the end, all or nothing."""
+    """A binary stream to the output, compressed if its name says so."""
+    from ..formats.compression import compressed, compression_of
+
+    with _plain_bytes_to(output) as stream:
+        if output == PIPE or compression_of(output) is None:
+            yield stream
+        else:
+            with closing(compressed(stream, output)) as packed:
+                yield packed
+
+
+@contextmanager
+def _plain_bytes_to(output: str) -> Iterator[Any]:
     from ..persistence import replaced
 
     if output == PIPE:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        stream = standard_output()
+        yield stream
+        stream.flush()
     elif Path(output).exists() and not Path(output).is_file():  # a named pipe or device
         with open(output, "wb") as stream:
             yield stream
@@ -51,172 +45,23 @@ def is_pipe(output: str) -> bool:
     return output == PIPE or (special and not path.suffix)
 
 
-def check_ending(output: str) -> str:
-    """The ending that tells the format to write; CSV where there is a pipe without one."""
-    from ..formats.opening import ENDINGS
+def output_format(output: str, piped: str = "csv") -> Any:
+    """The format to write, told by the extension; to a pipe, the one that is given."""
+    from ..formats.registry import endings, format_named, format_of
+    from ..streams import DataError
 
-    ending = ".csv" if is_pipe(output) else Path(output).suffix.lower()
-    if ending not in ENDINGS:
-        raise UsageError(f"{output}: give it one of the endings {' '.join(ENDINGS)}")
-    return ending
+    if is_pipe(output):
+        return format_named(piped)
+    try:
+        return format_of(output)
+    except DataError:
+        raise UsageError(f"{output}: use one of these extensions: {' '.join(endings())}") from None
 
 
 @contextmanager
-def table_to(output: str, names: list[str], dtype: Any) -> Iterator[Writer]:
-    """A writer of rows of numbers, the format by the ending."""
-    ending = check_ending(output)
-    kinds: dict[str, Callable[..., Writer]] = {
-        ".csv": Text, ".txt": Text, ".tsv": Text, ".tab": Text, ".ndjson": Json, ".jsonl": Json,
-        ".npy": Npy, ".npz": Npz,
-    }  # fmt: skip
-    kind = kinds.get(ending, Arrow)
+def table_to(output: str, names: list[str], dtype: Any) -> Iterator[Any]:
+    """A writer of rows of numbers."""
+    format = output_format(output)
     # Closed after an error, too: pyarrow complains aloud of a writer that is left open.
-    with bytes_to(output) as stream, closing(kind(stream, names, dtype, ending)) as writer:
+    with bytes_to(output) as stream, closing(format.writer(stream, names, dtype)) as writer:
         yield writer
-
-
-class Text:
-    """CSV or TSV with a header."""
-
-    def __init__(self, stream: Any, names: list[str], dtype: Any, ending: str) -> None:
-        self._stream = stream
-        self._mark = b"\t" if ending in (".tsv", ".tab") else b","
-        stream.write(self._mark.join(self._quoted(name) for name in names) + b"\n")
-
-    def _quoted(self, name: str) -> bytes:
-        text = name.encode()
-        if any(mark in text for mark in (self._mark, b'"', b"\n", b"\r")):
-            text = b'"' + text.replace(b'"', b'""') + b'"'
-        return text
-
-    def write(self, rows: Any) -> None:
-        """See `Writer`."""
-        from ..formats.delimited import texts_of
-
-        for row in rows:
-            self._stream.write(self._mark.join(texts_of(row)) + b"\n")
-
-    def close(self) -> None:
-        """See `Writer`."""
-
-
-class Json:
-    """An object in each line."""
-
-    def __init__(self, stream: Any, names: list[str], dtype: Any, ending: str) -> None:
-        import json
-
-        self._stream = stream
-        self._keys = [json.dumps(name, ensure_ascii=False).encode() + b": " for name in names]
-
-    def write(self, rows: Any) -> None:
-        """See `Writer`."""
-        from ..formats.delimited import texts_of
-
-        for row in rows:
-            pairs = map(operator.add, self._keys, texts_of(row))
-            self._stream.write(b"{" + b", ".join(pairs) + b"}\n")
-
-    def close(self) -> None:
-        """See `Writer`."""
-
-
-class Npy:
-    """A NumPy array; its number of rows is put in at the end."""
-
-    def __init__(
-        self, stream: Any, names: list[str], dtype: Any, ending: str, n_rows: int = 0
-    ) -> None:
-        self._stream, self._width, self._dtype = stream, len(names), dtype
-        self._n_rows = n_rows
-        stream.write(self._header())
-
-    def _header(self) -> bytes:
-        shape = f"({self._n_rows}, {self._width})"
-        text = f"{{'descr': '{self._dtype.str}', 'fortran_order': False, 'shape': {shape}, }}"
-        padded = text.ljust(NPY_HEADER - 11) + "\n"
-        return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode()
-
-    def write(self, rows: Any) -> None:
-        """See `Writer`."""
-        import numpy as np
-
-        self._stream.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
-        self._n_rows += len(rows)
-
-    def close(self) -> None:
-        """See `Writer`."""
-        self._stream.seek(0)
-        self._stream.write(self._header())
-        self._stream.seek(0, io.SEEK_END)
-
-
-class Npz:
-    """A NumPy array called X in an archive, by way of a .npy file."""
-
-    def __init__(self, stream: Any, names: list[str], dtype: Any, ending: str) -> None:
-        import tempfile
-
-        self._stream = stream
-        self._folder = os.path.dirname(os.path.realpath(stream.name))
-        self._spool = tempfile.TemporaryFile(dir=self._folder)  # noqa: SIM115
-        self._npy = Npy(self._spool, names, dtype, ending)
-
-    def write(self, rows: Any) -> None:
-        """See `Writer`."""
-        self._npy.write(rows)
-
-    def close(self) -> None:
-        """See `Writer`."""
-        self._npy.close()
-        self._spool.seek(0)
-        with (
-            zipfile.ZipFile(self._stream, "w") as archive,
-            archive.open("X.npy", "w", force_zip64=True) as member,
-        ):
-            shutil.copyfileobj(self._spool, member)
-        self._spool.close()
-
-
-class Arrow:
-    """A Parquet or Arrow file."""
-
-    def __init__(self, stream: Any, names: list[str], dtype: Any, ending: str) -> None:
-        import pyarrow
-
-        kind = pyarrow.from_numpy_dtype(dtype)
-        self._schema = pyarrow.schema([(name, kind) for name in names])
-        self._writer = batch_writer(stream, self._schema, ending)
-
-    def write(self, rows: Any) -> None:
-        """See `Writer`."""
-        import pyarrow
-
-        columns = [pyarrow.array(column) for column in rows.T.copy()]
-        self._writer.write_batch(pyarrow.record_batch(columns, schema=self._schema))
-
-    def close(self) -> None:
-        """See `Writer`."""
-        self._writer.close()
-
-
-def batch_writer(stream: Any, schema: Any, ending: str) -> Any:
-    """A pyarrow writer of record batches to a Parquet, Arrow, CSV or TSV file."""
-    import pyarrow
-    from pyarrow import csv, parquet
-
-    from ..formats.columnar import ARROW_ENDINGS, PARQUET_ENDINGS
-    from ..formats.lines import TAB_ENDINGS
-
-    if ending in PARQUET_ENDINGS:
-        return parquet.ParquetWriter(stream, schema)
-    if ending in ARROW_ENDINGS:
-        return pyarrow.ipc.new_file(stream, schema)
-    for field in schema:
-        if pyarrow.types.is_nested(field.type):
-            raise UsageError(
-                f"text has no place for column {field.name!r} of type {field.type}: "
-                f"write a .parquet or .arrow file"
-            )
-    mark = "\t" if ending in TAB_ENDINGS else ","
-    return csv.CSVWriter(stream, schema, write_options=csv.WriteOptions(delimiter=mark))

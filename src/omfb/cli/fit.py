@@ -10,20 +10,20 @@ from typing import Annotated, Any
 import typer
 
 from ._checkpoints import check_options, usage_errors
-from ._errors import StoppedError, StopSignal, UsageError, guarded, say
+from ._errors import StoppedError, StopSignal, UsageError, guarded, refuse_overwriting, say
 from ._options import (
     Checkpoint,
-    ColumnsOption,
     Data,
     Every,
-    Format,
-    Header,
     Quiet,
+    ReadingOptions,
     open_data,
+    reads_data,
 )
 
 
 @guarded
+@reads_data
 def fit(
     data: Data,
     output: Annotated[
@@ -44,9 +44,6 @@ def fit(
     seed: Annotated[
         int | None, typer.Option(help="Seed of what is random.", show_default=False)
     ] = None,
-    columns: ColumnsOption = None,
-    header: Header = None,
-    format: Format = None,
     checkpoint: Checkpoint = None,
     every: Every = "30s",
     resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
@@ -55,6 +52,8 @@ def fit(
         typer.Option(metavar="FILE", help="Append a JSON line per second.", show_default=False),
     ] = None,
     quiet: Quiet = False,
+    *,
+    reading: ReadingOptions,
 ) -> None:
     """Learn a dictionary from a file of any size, or from a pipe.
 
@@ -73,6 +72,8 @@ def fit(
 
         cat ratings.csv | omfb fit - -r 5 --columns 1-12 -o model.omfb
     """
+    from ..persistence import check_replaceable
+
     parameters = {
         "n_components": components, "lam": lam, "memory": memory, "ridge": ridge,
         "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
@@ -82,8 +83,9 @@ def fit(
     check_options(checkpoint, resume, every)
     model = _model(parameters)
     with StopSignal() as stop:
-        _check_output(output, data, checkpoint)
-        source = open_data(data, columns=columns, header=header, kind=format)
+        refuse_overwriting([data], [output, checkpoint, log])
+        check_replaceable(output)
+        source = open_data(data, reading, on_idle=stop.check, quiet=quiet)
         _check_source(model, source)
         if resume and checkpoint is not None and not checkpoint.exists() and not quiet:
             say(f"{checkpoint}: no checkpoint yet; starting from the beginning")
@@ -114,15 +116,6 @@ def _model(parameters: dict[str, Any]) -> Any:
     with _usage_errors():
         check_parameters(model)
     return model
-
-
-def _check_output(output: Path, data: str, checkpoint: Path | None) -> None:
-    from ..persistence import check_replaceable
-
-    for path in (output, checkpoint):
-        if path is not None and path.exists() and Path(data).exists() and path.samefile(data):
-            raise UsageError(f"{path}: that is the data. Give the model a file of its own")
-    check_replaceable(output)
 
 
 def _check_source(model: Any, source: Any) -> None:

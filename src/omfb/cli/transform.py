@@ -1,21 +1,22 @@
 """`omfb transform`, `omfb inverse` and `omfb score`."""
 
-from ._errors import guarded
+from ._errors import guarded, refuse_overwriting
 from ._models import blocks_of, check_width, load_model, open_for
-from ._options import ColumnsOption, Data, Format, Header, Model, Out, open_data
+from ._options import Data, Model, Out, Quiet, ReadingOptions, open_data, reads_data
 from ._writing import table_to
 
 
 @guarded
+@reads_data
 def transform(
     data: Data,
     model: Model,
     output: Out = "-",
-    columns: ColumnsOption = None,
-    header: Header = None,
-    format: Format = None,
+    quiet: Quiet = False,
+    *,
+    reading: ReadingOptions,
 ) -> None:
-    """Write the codes of rows, which may have holes.
+    """Write the codes of rows, which may have missing values.
 
     For example:
 
@@ -23,8 +24,9 @@ def transform(
     """
     from ..streams import errors_about
 
+    refuse_overwriting([data, model], [output])
     fitted = load_model(model)
-    source = open_for(fitted, data, columns, header, format)
+    source = open_for(fitted, data, reading, quiet)
     code_names = [f"omfb{i}" for i in range(fitted.n_components)]
     with errors_about(source), table_to(output, code_names, fitted.dtype) as writer:
         for rows in blocks_of(source):
@@ -32,13 +34,14 @@ def transform(
 
 
 @guarded
+@reads_data
 def inverse(
     data: Data,
     model: Model,
     output: Out = "-",
-    columns: ColumnsOption = None,
-    header: Header = None,
-    format: Format = None,
+    quiet: Quiet = False,
+    *,
+    reading: ReadingOptions,
 ) -> None:
     """Write rows from their codes.
 
@@ -46,8 +49,9 @@ def inverse(
 
         omfb inverse codes.csv -m model.omfb -o rows.csv
     """
+    refuse_overwriting([data, model], [output])
     fitted = load_model(model)
-    source = open_data(data, columns=columns, header=header, kind=format)
+    source = open_data(data, reading, model_width=fitted.n_components, quiet=quiet)
     check_width(source, fitted.n_components, "components")
     row_names = fitted.feature_names or [f"x{i}" for i in range(fitted.n_features)]
     with table_to(output, row_names, fitted.dtype) as writer:
@@ -56,12 +60,13 @@ def inverse(
 
 
 @guarded
+@reads_data
 def score(
     data: Data,
     model: Model,
-    columns: ColumnsOption = None,
-    header: Header = None,
-    format: Format = None,
+    quiet: Quiet = False,
+    *,
+    reading: ReadingOptions,
 ) -> None:
     """Print the share of the observed energy that the model explains; 1 is all of it.
 
@@ -73,7 +78,7 @@ def score(
     from ..streams import errors_about
 
     fitted = load_model(model)
-    source = open_for(fitted, data, columns, header, format)
+    source = open_for(fitted, data, reading, quiet)
     total = Info(0.0, 0.0)
     with errors_about(source):
         for rows in blocks_of(source):

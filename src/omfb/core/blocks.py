@@ -12,6 +12,15 @@ from numpy.typing import NDArray
 from .kernels.missing import compress
 from .kernels.shared import Rows
 
+
+class UnusableError(ValueError):
+    """What is wrong with X, apart from the name that X has where the message is read."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"X {problem}")
+        self.problem = problem
+
+
 # Rows with holes go through the kernel this many at a time: enough to hide the cost of a call.
 GAPPY_ROWS = 128
 
@@ -128,14 +137,14 @@ def check_finite(Y: NDArray[Any], first_row: int = 0, squares: bool = True) -> N
     if infinite.any():
         row, column = np.argwhere(infinite)[0]
         where = f" at row {first_row + row}, column {column} of this block" if len(Y) > 1 else ""
-        raise ValueError(
-            f"X contains infinity{where}. Replace infinite values, by NaN if they are unknown."
+        raise UnusableError(
+            f"contains infinity{where}. Replace infinite values, by NaN if they are unknown."
         )
     largest = float(np.nanmax(np.abs(Y), initial=0.0))
     limit = float(np.sqrt(np.finfo(Y.dtype).max / max(Y.shape[-1], 1)))
     if squares and largest > limit:
-        raise ValueError(
-            f"X contains values up to {largest:.3g}, too large for {Y.dtype} beside what the model "
+        raise UnusableError(
+            f"contains values up to {largest:.3g}, too large for {Y.dtype} beside what the model "
             f"was started with. Rescale X, or fit a new model to data of this size."
         )
 

@@ -3,9 +3,12 @@
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
+
+from ..streams.blocks import check_sparse, without_mask
 
 FLOATS = [np.float64, np.float32]
 
@@ -46,9 +49,9 @@ def _validated(model: Any, X: Any, *, reset: bool) -> Any:
     Infinity is found by the products that a step needs anyway.
     """
     refuse_non_numeric(X)
-    if isinstance(X, np.ma.MaskedArray):
-        given = X.data.astype(X.dtype if X.dtype in FLOATS else np.float64)
-        X = np.where(np.ma.getmaskarray(X), given.dtype.type(np.nan), given)
+    X = without_mask(X)
+    if scipy.sparse.issparse(X):
+        check_sparse(X, "X")
     try:
         return validate_data(
             model, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False

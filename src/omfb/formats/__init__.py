@@ -1,5 +1,19 @@
 """One file for each format: how it is opened, written and rewritten."""
 
-from .opening import is_stream, open_stream
+from ._lines import open_pipe
+from .opening import is_stream, open_file, open_stream
+from .reading import Reading
+from .registry import Format, FormatError, TableSource, format_named, format_of
 
-__all__ = ["is_stream", "open_stream"]
+__all__ = [
+    "Format",
+    "FormatError",
+    "Reading",
+    "TableSource",
+    "format_named",
+    "format_of",
+    "is_stream",
+    "open_file",
+    "open_pipe",
+    "open_stream",
+]

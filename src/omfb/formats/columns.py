@@ -1,8 +1,11 @@
 """Which columns of a table are the features."""
 
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from ..streams.base import DataError
+from .reading import Reading
 
 
 class Columns(NamedTuple):
@@ -13,36 +16,58 @@ class Columns(NamedTuple):
     names: list[str] | None
 
 
-def choose(columns: Columns, asked: str | None, wanted: list[str] | None) -> list[int]:
+def choose(columns: Columns, reading: Reading, usual: list[int] | None = None) -> list[int]:
     """The positions of the features, in order.
 
     Parameters
     ----------
     columns : Columns
-    asked : str or None
-        What the user asks for: names, numbers from 1 or ranges of them, between commas.
-    wanted : list of str or None
-        The features of a model. They are found by name where there are names.
+    reading : Reading
+    usual : list of int or None
+        The columns that hold numbers to learn from; they are taken if nothing else is asked for.
     """
-    if asked is not None:
-        chosen = [i for part in asked.split(",") for i in _positions(part.strip(), columns)]
-    elif wanted is not None and columns.names is not None:
-        chosen = [_position(name, columns, "the model's feature") for name in wanted]
+    if reading.columns is not None:
+        chosen = [i for part in reading.columns for i in _positions(part, columns)]
+    elif reading.model_features is not None and columns.names is not None:
+        what = "the model's feature"
+        chosen = [_position(name, columns, what) for name in reading.model_features]
     else:
-        chosen = list(range(columns.n_columns))
-        if columns.names is not None and len(chosen) > 1 and not columns.names[0].strip():
-            del chosen[0]  # pandas writes its index as a first column without a name
+        chosen = list(range(columns.n_columns)) if usual is None else usual
+    excluded = {i for part in reading.exclude for i in _positions(part, columns)}
+    chosen = [i for i in chosen if i not in excluded]
     _check_distinct(chosen, columns)
     return chosen
 
 
+def matching(pattern: str, names: list[str]) -> list[int]:
+    """The positions of the names that a pattern with ``*``, ``?`` or ``[…]`` matches."""
+    return [i for i, name in enumerate(names) if fnmatchcase(name, pattern)]
+
+
+def is_pattern(part: str) -> bool:
+    """Whether a name is a pattern."""
+    return any(mark in part for mark in "*?[")
+
+
+def did_you_mean(name: str, names: list[str]) -> str:
+    """A hint at the name that was meant, or nothing."""
+    close = get_close_matches(name, names, 1)
+    return f"Did you mean {close[0]!r}? " if close else ""
+
+
 def _positions(part: str, columns: Columns) -> list[int]:
-    if columns.names is not None and part in columns.names:
+    names = columns.names or []
+    if part in names:
         return [_position(part, columns, "column")]
+    if is_pattern(part):
+        found = matching(part, names)
+        if not found:
+            raise DataError(f"{columns.table}: no column matches {part!r}. {_known(columns)}.")
+        return found
     first, _, last = part.partition("-")
     if not first.isdecimal() or not (last.isdecimal() or last == ""):
         return [_position(part, columns, "column")]
-    low, high = int(first), int(last or first)
+    low, high = _whole(first), _whole(last or first)
     if not 1 <= low <= high <= columns.n_columns:
         raise DataError(
             f"{columns.table}: no columns {part}; they are numbered from 1 to {columns.n_columns}."
@@ -50,22 +75,30 @@ def _positions(part: str, columns: Columns) -> list[int]:
     return list(range(low - 1, high))
 
 
+def _whole(digits: str) -> int:
+    return int(digits[:10])  # longer ones are out of range, and Python refuses the longest
+
+
 def _position(name: str, columns: Columns, what: str) -> int:
     names = columns.names or []
     if name not in names:
-        known = ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
-        hint = (
-            f"It has {known}" if names else f"It has numbers 1 to {columns.n_columns} and no header"
-        )
-        raise DataError(f"{columns.table}: {what} {name!r} is not there. {hint}.")
+        hint = did_you_mean(name, names)
+        raise DataError(f"{columns.table}: {what} {name!r} is not there. {hint}{_known(columns)}.")
     if names.count(name) > 1:
         raise DataError(f"{columns.table}: {what} {name!r} is there twice. Rename one of them.")
     return names.index(name)
 
 
+def _known(columns: Columns) -> str:
+    names = columns.names
+    if not names:
+        return f"It has numbers 1 to {columns.n_columns} and no header"
+    return "It has " + ", ".join(names[:8]) + (", …" if len(names) > 8 else "")
+
+
 def _check_distinct(chosen: list[int], columns: Columns) -> None:
     if not chosen:
-        raise DataError(f"{columns.table}: no column is left to learn from.")
+        raise DataError(f"{columns.table}: no column of numbers is left to learn from.")
     if len(set(chosen)) < len(chosen):
         raise DataError(f"{columns.table}: a column is chosen twice. Name each once.")
     if columns.names is not None:

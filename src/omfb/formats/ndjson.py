@@ -1,27 +1,33 @@
-"""Lines of JSON: an object (`null` or an absent key is missing) or a list of numbers in each."""
+"""NDJSON: in each line an object (`null` or an absent key is missing) or a list of numbers."""
 
 import json
 import math
+import operator
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..streams.base import DataError
-from .columns import Columns, choose
-from .delimited import RowError, parse_lines, texts_of
+from ..streams.base import DataError, Note
+from ._cells import Kind
+from ._lines import LineFormat
+from ._text import BYTE_ORDER_MARK, RowError, parse_lines, texts_of
+from .columns import Columns, choose, did_you_mean, is_pattern, matching
+from .reading import Reading
+from .registry import Writer
 
 # The first whole number that no float is near; whole numbers are compared exactly.
 _TOO_LARGE = 2**1024 - 2**970
 _NUMBERS = frozenset([int, float, type(None)])
-# The strings of a line, so as to step over them, and what stands for a missing number.
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|null|NaN|[\[\]{}]')
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
 
 
 @dataclass(frozen=True)
-class Ndjson:
+class JsonLines:
     """How the lines of one stream are to be read.
 
     Attributes
@@ -29,17 +35,22 @@ class Ndjson:
     feature_names : list of str or None
         The keys that are features, in the model's order; None if each line is a list.
     n_columns : int
-        Entries of a line that is a list.
+        Keys of the first object, or entries of a list.
     chosen : list of int
-        The entries of a list that are features.
-    strict : bool
-        Whether other keys are an error: they are while the features come from the first line.
+        The entries of a list, or the keys, that are features.
+    known : frozenset of str or None
+        Keys that may hold numbers: another one is an error. None where all others are ignored.
+    missing : frozenset
+        Strings and numbers that stand for a missing value, besides null.
+    notes : tuple of Note
     """
 
     feature_names: list[str] | None
     n_columns: int
     chosen: list[int]
-    strict: bool
+    known: frozenset[str] | None = None
+    missing: frozenset[Any] = frozenset()
+    notes: tuple[Note, ...] = ()
 
     header_lines = 0
 
@@ -48,12 +59,14 @@ class Ndjson:
         return not line.strip()
 
     def parse(self, chunk: bytes) -> NDArray[np.float64]:
-        """The rows of whole lines, NaN where missing."""
+        """See `Lines.parse`."""
         return parse_lines(chunk, self)
 
     def parse_line(self, line: bytes, row: int = 0) -> list[float]:
-        """The chosen values of one line."""
+        """See `Lines.parse_line`."""
         values = self._values(_loaded(line, row), row)
+        if self.missing:
+            values = [None if self._is_missing(value) else value for value in values]
         if not _NUMBERS.issuperset(map(type, values)):
             raise self._error(values, row)
         try:
@@ -67,16 +80,22 @@ class Ndjson:
     def _values(self, loaded: Any, row: int) -> list[Any]:
         if self.feature_names is None:
             if not isinstance(loaded, list) or len(loaded) != self.n_columns:
-                what = f"not a list of {self.n_columns} numbers; each line must be one"
-                raise RowError(row, None, what)
+                problem = f"not a list of {self.n_columns} numbers; each line must be one"
+                raise RowError(row, None, problem)
             return [loaded[i] for i in self.chosen]
         if not isinstance(loaded, dict):
             raise RowError(row, None, 'not an object; each line must be one, like {"a": 1.5}')
-        if self.strict and not loaded.keys() <= set(self.feature_names):
-            key = next(key for key in loaded if key not in self.feature_names)
-            what = "a key that the first line does not have; name all features by --columns"
-            raise RowError(row, repr(key), what)
+        if self.known is not None and not loaded.keys() <= self.known:
+            for key, value in loaded.items():
+                if key not in self.known and kind_of(value) is Kind.NUMBER:
+                    problem = "a key that the first line does not have; name all features"
+                    raise RowError(row, repr(key), problem, "columns")
         return [loaded.get(name) for name in self.feature_names]
+
+    def _is_missing(self, value: Any) -> bool:
+        if value is None or (type(value) is float and math.isnan(value)):
+            return True
+        return type(value) in (int, float, str) and value in self.missing
 
     def _error(self, values: list[Any], row: int) -> RowError:
         for at, value in enumerate(values):
@@ -85,85 +104,188 @@ class Ndjson:
                 name = repr(self.feature_names[at]) if self.feature_names else str(at + 1)
                 shown = json.dumps(value)[:40]
                 kind = "infinite" if known else "not a number"
-                return RowError(row, name, f"{shown} is {kind}; use null where a value is missing")
+                problem = f"{shown} is {kind}; use null where a value is missing"
+                return RowError(row, name, problem)
         raise AssertionError("no value is at fault")
 
     def fill(self, line: bytes, which: Any, values: Any) -> bytes:
-        """The line with missing numbers written in, and no other character changed."""
-        numbers = (number.decode() for number in texts_of(values))
-        filled = dict(zip(which.tolist(), numbers, strict=True))
+        """See `Lines.fill`; keys that are absent are added."""
+        numbers = [number.decode() for number in texts_of(values)]
+        places = [
+            self.chosen[i] if self.feature_names is None else self.feature_names[i]
+            for i in which.tolist()
+        ]
+        filled: dict[Any, str] = dict(zip(places, numbers, strict=True))
         text = line.decode()
-        if self.feature_names is None:
-            holes = {self.chosen[feature]: number for feature, number in filled.items()}
-            return _fill_list(text, holes, self.n_columns).encode()
-        named = {self.feature_names[feature]: number for feature, number in filled.items()}
-        return _fill_object(text, named).encode()
+        parts, at, written = [], 0, set()
+        for place, value, start, end in _spans(text):
+            if place in filled and self._is_missing(value):
+                parts += [text[at:start], filled[place]]
+                at = end
+                written.add(place)
+        text = "".join([*parts, text[at:]])
+        absent = [place for place in filled if place not in written]
+        return (_with_keys(text, absent, filled) if absent else text).encode()
 
 
-def detect(first: bytes, name: str, columns: str | None, wanted: list[str] | None = None) -> Ndjson:
-    """How to read a stream, from its first line; `wanted` are the features of a model."""
-    try:
-        loaded = _loaded(first, 0)
-    except RowError as error:
-        raise DataError(f"{name}: row 1: {error.what}.") from None
-    if isinstance(loaded, dict):
-        if columns is not None:
-            keys = [key.strip() for key in columns.split(",")]
-            if len(set(keys)) < len(keys) or "" in keys:
-                raise DataError(f"{name}: --columns must name each key once.")
-        elif not loaded and wanted is None:
-            raise DataError(f"{name}: row 1 has no keys. Name the features by --columns.")
-        else:
-            keys = list(loaded) if wanted is None else wanted
-        strict = columns is None and wanted is None
-        return Ndjson(keys, len(keys), list(range(len(keys))), strict)
-    if isinstance(loaded, list):
-        chosen = choose(Columns(name, len(loaded), None), columns, None)
-        return Ndjson(None, len(loaded), chosen, True)
-    raise DataError(f"{name}: row 1 is neither an object nor a list. Each line must be one.")
+class Ndjson(LineFormat):
+    """An object or a list in each line."""
+
+    name = "ndjson"
+    endings = (".ndjson", ".jsonl")
+
+    def detect(self, sample: list[bytes], name: str, reading: Reading) -> JsonLines:
+        """See `LineFormat.detect`; keys and entries that hold no numbers are no features."""
+        try:
+            first = _loaded(sample[0].removeprefix(BYTE_ORDER_MARK), 0)
+        except RowError as error:
+            raise DataError(f"{name}: row 1: {error.problem}.") from None
+        rows = [first, *_loadable(sample[1:])]
+        missing = frozenset([*reading.missing, *reading.missing_numbers])
+        if isinstance(first, dict):
+            rows = [row for row in rows if isinstance(row, dict)]
+            return _objects(first, rows, name, reading, missing)
+        if isinstance(first, list):
+            rows = [row for row in rows if isinstance(row, list) and len(row) == len(first)]
+            kinds = [_column_kind([row[i] for row in rows], missing) for i in range(len(first))]
+            usual = [i for i, kind in enumerate(kinds) if kind is not Kind.TEXT]
+            if reading.model_width == len(first):
+                usual = list(range(len(first)))
+            chosen = choose(Columns(name, len(first), None), reading, usual)
+            return JsonLines(None, len(first), chosen, missing=missing)
+        raise DataError(f"{name}: row 1 is neither an object nor a list. Each line must be one.")
+
+    def recognises(self, first: bytes) -> bool:
+        """See `LineFormat.recognises`."""
+        return first.lstrip()[:1] in (b"{", b"[")
+
+    def needs_more(self, first: bytes, reading: Reading) -> bool:
+        """See `LineFormat.needs_more`: the first object has all keys."""
+        return False
+
+    def writer(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> Writer:
+        """See `Format.writer`."""
+        return NdjsonWriter(stream, names)
+
+
+class NdjsonWriter:
+    """An object in each line."""
+
+    def __init__(self, stream: Any, names: list[str]) -> None:
+        self._stream = stream
+        self._keys = [json.dumps(name, ensure_ascii=False).encode() + b": " for name in names]
+
+    def write(self, rows: Any) -> None:
+        """See `Writer.write`."""
+        for row in rows:
+            pairs = map(operator.add, self._keys, texts_of(row))
+            self._stream.write(b"{" + b", ".join(pairs) + b"}\n")
+
+    def close(self) -> None:
+        """See `Writer.close`."""
+
+
+def _objects(
+    first: dict[str, Any], rows: list[Any], name: str, reading: Reading, missing: frozenset[Any]
+) -> JsonLines:
+    """How objects are read; keys that the user or a model names need not be in the first rows."""
+    there = list(dict.fromkeys(key for row in rows for key in row))
+    notes: list[Note] = []
+    known = None
+    if reading.columns is not None:
+        keys = _requested(reading.columns, there, name, notes)
+    elif reading.model_features is not None:
+        keys = reading.model_features
+    elif not first:
+        raise DataError(f"{name}: row 1 has no keys. Name the features.", "columns")
+    else:
+        kinds = {key: _column_kind([row.get(key) for row in rows], missing) for key in first}
+        keys = [key for key in first if kinds[key] is not Kind.TEXT]
+        known = frozenset(first)
+        if len(keys) < len(first):
+            others = ", ".join(key for key in first if key not in keys)[:80]
+            notes.append(Note(f"{name}: not numbers, so not features: {others}", "columns"))
+    excluded = {key for part in reading.exclude for key in _requested((part,), there, name, notes)}
+    keys = [key for key in keys if key not in excluded]
+    if not keys:
+        raise DataError(f"{name}: no key with numbers is left to learn from.")
+    n_columns = len({*keys, *first})
+    return JsonLines(keys, n_columns, list(range(len(keys))), known, missing, tuple(notes))
+
+
+def _requested(parts: tuple[str, ...], there: list[str], name: str, notes: list[Note]) -> list[str]:
+    keys = []
+    for part in parts:
+        if is_pattern(part) and part not in there:
+            keys += [there[i] for i in matching(part, there)]
+            continue
+        if part not in there:
+            hint = did_you_mean(part, there)
+            notes.append(Note(f"{name}: key {part!r} is in none of the first rows. {hint}".strip()))
+        keys.append(part)
+    if len(set(keys)) < len(keys) or "" in keys:
+        raise DataError(f"{name}: each key must be named once.", "columns")
+    return keys
+
+
+def kind_of(value: Any) -> Kind:
+    """What a value of JSON is; numbers that are too large are meant to be numbers."""
+    if value is None or (type(value) is float and math.isnan(value)):
+        return Kind.MISSING
+    return Kind.NUMBER if type(value) in (int, float) else Kind.TEXT
+
+
+def _column_kind(values: list[Any], missing: frozenset[Any]) -> Kind:
+    kinds = {kind_of(value) for value in values if type(value) is not str or value not in missing}
+    if Kind.NUMBER in kinds:
+        return Kind.NUMBER
+    return Kind.TEXT if Kind.TEXT in kinds else Kind.MISSING
 
 
 def _loaded(line: bytes, row: int) -> Any:
     try:
         return json.loads(line)
     except (ValueError, RecursionError) as error:
-        what = f"not JSON ({str(error)[:80]}); write each row on a line of its own"
-        raise RowError(row, None, what) from None
+        problem = f"not JSON ({str(error)[:80]}); write each row on a line of its own"
+        raise RowError(row, None, problem) from None
 
 
-def _fill_list(text: str, holes: dict[int, str], count: int) -> str:
-    """Write numbers over the `holes` of a flat list."""
-    start, end = text.index("[") + 1, text.rindex("]")
-    parts = text[start:end].split(",")
-    if len(parts) != count:  # a string or a list inside: give up its layout, not its contents
-        parts = [json.dumps(value, ensure_ascii=False) for value in json.loads(text)]
-    for at, number in holes.items():
-        bare = parts[at].strip()
-        parts[at] = parts[at].replace(bare, number) if bare else number
-    return text[:start] + ",".join(parts) + text[end:]
+def _loadable(lines: list[bytes]) -> Iterator[Any]:
+    for line in lines:
+        try:
+            yield json.loads(line)
+        except (ValueError, RecursionError):  # told, with its row, when the row is read
+            continue
 
 
-def _fill_object(text: str, named: dict[str, str]) -> str:
-    """Write numbers over the nulls of the top level, and add keys that are absent."""
-    parts, written, at, depth, key = [], set(), 0, 0, ""
-    for match in _TOKEN.finditer(text):
-        token = match.group()
-        if token in "[{":
-            depth += 1
-        elif token in "]}":
-            depth -= 1
-        elif depth == 1 and token[0] == '"':
-            key = token
-        elif depth == 1 and (name := json.loads(key)) in named:
-            parts += [text[at : match.start()], named[name]]
-            at = match.end()
-            written.add(name)
-    parts.append(text[at:])
-    absent = [name for name in named if name not in written]
-    if not absent:
-        return "".join(parts)
-    body = "".join(parts)
-    end = body.rindex("}")
-    added = ", ".join(f"{json.dumps(name, ensure_ascii=False)}: {named[name]}" for name in absent)
-    comma = ", " if body[:end].strip() != "{" else ""
-    return body[:end] + comma + added + body[end:]
+def _spans(text: str) -> Iterator[tuple[Any, Any, int, int]]:
+    """Each entry of an object or list: its key or number, its value, and where that stands."""
+    at = _skip(text, 0)
+    is_object = text[at] == "{"
+    at = _skip(text, at + 1)
+    number = 0
+    while text[at] not in "]}":
+        place: Any = number
+        if is_object:
+            place, at = _DECODER.raw_decode(text, at)
+            at = _skip(text, _skip(text, at) + 1)
+        value, end = _DECODER.raw_decode(text, at)
+        yield place, value, at, end
+        number += 1
+        at = _skip(text, end)
+        if text[at] == ",":
+            at = _skip(text, at + 1)
+
+
+def _skip(text: str, at: int) -> int:
+    match = _SPACE.match(text, at)
+    assert match is not None
+    return match.end()
+
+
+def _with_keys(text: str, keys: list[str], numbers: dict[Any, str]) -> str:
+    """An object with further keys at its end."""
+    end = text.rindex("}")
+    added = ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {numbers[key]}" for key in keys)
+    comma = ", " if text[:end].strip() != "{" else ""
+    return text[:end] + comma + added + text[end:]

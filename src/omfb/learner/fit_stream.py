@@ -155,7 +155,7 @@ class _Fit:
 
     def run(self, passes: Passes | None) -> None:
         self._rng.set_state(self.at.place.random)
-        self._source.when_idle(self._between_blocks)
+        self._source.on_idle = self._between_blocks
         while not self.at.place.finished:
             task = None if passes is None else passes.begin()
             self._pass()
@@ -183,7 +183,7 @@ class _Fit:
             self._learner.begin_pass()
         unseen = place.unseen
         for block, position in blocks:
-            with errors_about(self._source):
+            with errors_about(self._source, block, position):
                 self._learner.learn(block)
             if unseen.any():
                 unseen = unseen & ~_observed(block)
@@ -204,7 +204,8 @@ class _Fit:
         if not source.read_ahead:
             return blocks
         block_bytes = length * max(source.n_features, 1) * source.dtype.itemsize
-        return read_ahead(blocks, max(1, min(AHEAD, AHEAD_BYTES // block_bytes)))
+        most = max(1, min(AHEAD, AHEAD_BYTES // block_bytes))
+        return read_ahead(blocks, source.idle, most)
 
     def _rows_of_a_pipe(self, batch_size: int) -> int:
         """Rows of a pipe to wait for: those that came and are not learned yet are lost with it.

@@ -5,11 +5,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
+
+from ..core.blocks import UnusableError
 
 # A block is about this large: many kernel blocks, and a small part of memory.
 BLOCK_BYTES = 1 << 22
@@ -27,7 +29,44 @@ Position = Any
 
 
 class DataError(ValueError):
-    """Something in the data that cannot be used: the message names file, row and column."""
+    """Something in the data that cannot be used: the message names file, row and column.
+
+    Parameters
+    ----------
+    message : str
+    parameter : str or None
+        The parameter of `open_stream` that helps, for a hint at the end of the message. The
+        command line names its own option there instead.
+    """
+
+    def __init__(self, message: str, parameter: str | None = None) -> None:
+        super().__init__(message)
+        self.parameter = parameter
+
+    def __str__(self) -> str:
+        return self.shown("{}=".format)
+
+    def shown(self, hint: Callable[[str], str]) -> str:
+        """The message, its hint in the words of whoever shows it: `columns=` or `--columns`."""
+        return with_hint(str(self.args[0]), self.parameter, hint)
+
+
+class Note(NamedTuple):
+    """What was taken for what where the data left room for doubt, and who can say otherwise."""
+
+    message: str
+    parameter: str | None = None
+
+    def shown(self, hint: Callable[[str], str]) -> str:
+        """See `DataError.shown`."""
+        return with_hint(self.message, self.parameter, hint)
+
+
+def with_hint(message: str, parameter: str | None, hint: Callable[[str], str]) -> str:
+    """A message with the parameter that helps, if there is one."""
+    if parameter is None:
+        return message
+    return f"{message.removesuffix('.')} ({hint(parameter)})."
 
 
 class Source(ABC):
@@ -49,6 +88,10 @@ class Source(ABC):
         Whether the next block is worth reading while this one is learned from.
     path : Path or None
         The file that the rows are read from.
+    notes : sequence of Note
+        What was taken for what where the data left room for doubt.
+    on_idle : callable or None
+        Called every now and then while no rows come; it may raise to end the wait.
     """
 
     name: str
@@ -59,6 +102,8 @@ class Source(ABC):
     rereadable: bool = True
     read_ahead: bool = False
     path: Path | None = None
+    notes: Sequence[Note] = ()
+    on_idle: Callable[[], None] | None = None
 
     @abstractmethod
     def blocks(
@@ -85,9 +130,15 @@ class Source(ABC):
         The content goes in by a digest: of all of it where that is little, of parts spread over
         it where it is much.
         """
-        shape = {"n_features": self.n_features, "n_rows": self.n_rows, "dtype": str(self.dtype)}
+        shape: dict[str, Any] = {
+            "n_features": self.n_features,
+            "n_rows": self.n_rows,
+            "dtype": str(self.dtype),
+        }
         if not self.rereadable:
             return shape
+        if self.path is not None:
+            shape["bytes"] = self.path.stat().st_size
         return {**shape, "content": content_digest(self)}
 
     def starts(self, count: int) -> list[Position]:
@@ -101,36 +152,32 @@ class Source(ABC):
         if not fits or (self.n_rows is not None and (position or 0) > self.n_rows):
             raise ValueError("its position is outside of the data")
 
-    def when_idle(self, call: Callable[[], None]) -> None:
-        """Have `call` called now and then while a pipe is silent; other streams never are."""
-        return
+    def row_number(self, block_length: int, position: Position, at: int) -> int | None:
+        """Which row (from 0) of the source was at `at` in the block that ended at a position.
 
-    def check_finite(self) -> None:
-        """Read all rows in order; refuse infinity by an error that tells where the first is.
-
-        For when a block was refused: a block of a shuffled pass cannot tell which rows it has.
+        None where that is not known; such sources check rows before they give them.
         """
-        done = 0
-        length = rows_per_block(self.n_features, self.dtype, 1)
-        for rows, _ in self.blocks(length, False, np.random.RandomState(0)):
-            self.check_finite_rows(rows, done)
-            done += rows.shape[0]
+        return None
 
-    def check_finite_rows(self, rows: Any, done: int) -> None:
-        """Refuse infinity in some rows that have `done` rows before them."""
-        values = rows.data if scipy.sparse.issparse(rows) else rows
-        infinite = np.isinf(values)
-        if not infinite.any():
-            return
-        if scipy.sparse.issparse(rows):
-            entries = rows.tocoo()
-            row, column = entries.row[infinite][0], entries.col[infinite][0]
-        else:
-            row, column = np.argwhere(infinite)[0]
+    def idle(self) -> None:
+        """Let whoever waits for rows do something meanwhile."""
+        if self.on_idle is not None:
+            self.on_idle()
+
+    def check_finite_rows(self, rows: Any, first_row: int | None) -> None:
+        """Refuse infinity in rows of which the first has the number `first_row` (from 0)."""
+        where = find_infinity(rows)
+        if where is not None:
+            number = None if first_row is None else first_row + where[0]
+            raise self.infinity_error(number, where[1])
+
+    def infinity_error(self, row: int | None, column: int) -> DataError:
+        """The error about infinity in a row (from 0), if it is known, and a column."""
         shown = column + 1 if self.feature_names is None else repr(self.feature_names[column])
-        raise DataError(
-            f"{self.name} contains infinity at row {done + row + 1}, column {shown} (the first row "
-            f"is 1). Replace it, by NaN or null if it is unknown."
+        place = f"column {shown}" if row is None else f"row {row + 1}, column {shown}"
+        return DataError(
+            f"{self.name} contains infinity at {place} (the first is 1). "
+            f"Replace it, by NaN or null if it is unknown."
         )
 
     def close(self) -> None:
@@ -138,17 +185,43 @@ class Source(ABC):
         return
 
 
+def find_infinity(rows: Any) -> tuple[int, int] | None:
+    """Row and column of the first infinite entry, if there is one."""
+    if scipy.sparse.issparse(rows):
+        entries = rows.tocoo()
+        where = np.flatnonzero(np.isinf(entries.data))
+        return (int(entries.row[where[0]]), int(entries.col[where[0]])) if len(where) else None
+    infinite = np.isinf(rows)
+    if not infinite.any():
+        return None
+    row, column = np.argwhere(infinite)[0]
+    return int(row), int(column)
+
+
 @contextmanager
-def errors_about(source: Source) -> Iterator[None]:
-    """Let errors of the model, which are about X, name the source; those about infinity, a row."""
+def errors_about(source: Source, rows: Any = None, position: Position = None) -> Iterator[None]:
+    """Let errors of the model, which are about X, name the source, and infinity its row.
+
+    Parameters
+    ----------
+    source : Source
+    rows : block or None
+        The rows that the model is given, if they may be looked at.
+    position : Position
+        The position that came with them.
+    """
     try:
         yield
     except DataError:
         raise
     except ValueError as error:
-        if source.rereadable:
-            source.check_finite()
-        raise DataError(str(error).replace("X ", f"{source.name} ", 1)) from error
+        where = None if rows is None else find_infinity(rows)
+        if where is not None:
+            number = source.row_number(rows.shape[0], position, where[0])
+            raise source.infinity_error(number, where[1]) from error
+        if isinstance(error, UnusableError):
+            raise DataError(f"{source.name} {error.problem}") from error
+        raise DataError(f"{source.name}: {error}") from error
 
 
 @contextmanager
@@ -272,6 +345,7 @@ class GroupedSource(Source):
                 here = [after, 0] if end >= len(rows) else [start, end]
                 yield rows[shuffled[at:end]], here
             start, done = after, 0
+            del rows  # or it would stay in memory while the next is filled
 
     def starts(self, count: int) -> list[Position]:
         """See `Source.starts`."""
@@ -299,14 +373,15 @@ class GroupedSource(Source):
             for piece in self.read(order[number], skip):
                 at = 0
                 while at < len(piece):
-                    part = piece[at : at + length - filled]
-                    rows[filled : filled + len(part)] = part
-                    at += len(part)
-                    taken += len(part)
-                    filled += len(part)
+                    count = min(length - filled, len(piece) - at)
+                    rows[filled : filled + count] = piece[at : at + count]
+                    at += count
+                    taken += count
+                    filled += count
                     if filled == length:
                         yield rows, [number, taken]
                         rows, filled = np.empty((length, self.n_features), self.dtype), 0
+                del piece  # or it would stay in memory beside the next, which may be as large
             skip = 0
         if filled:
             yield rows[:filled], [len(order), 0]

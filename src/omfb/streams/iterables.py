@@ -4,17 +4,16 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
-import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from .base import DataError, GroupedSource
+from .blocks import as_rows
 
 
 class IteratorSource(GroupedSource):
     """Rows or blocks of rows from an iterator, once, in the order they come.
 
-    Missing values are NaN or None, or what a sparse block does not store.
+    Missing values are NaN, None or masked, or what a sparse block does not store.
     """
 
     name = "the iterator"
@@ -22,7 +21,7 @@ class IteratorSource(GroupedSource):
 
     def __init__(self, items: Iterator[Any]) -> None:
         try:
-            first = _rows(next(items))
+            first = as_rows(next(items), self.name)
         except StopIteration:
             raise DataError("The iterator brings no rows.") from None
         self._items = chain([first], items)
@@ -37,12 +36,13 @@ class IteratorSource(GroupedSource):
         """See `GroupedSource.read`."""
         done = 0
         for item in self._items:
-            rows = _rows(item)
+            rows = as_rows(item, self.name)
             if rows.shape[1] != self.n_features:
                 raise DataError(
                     f"Row {done + 1} of the iterator has {rows.shape[1]} values instead of "
                     f"{self.n_features}."
                 )
+            self.check_finite_rows(rows, done)
             done += len(rows)
             if done > skip:
                 part = rows[max(0, skip - (done - len(rows))) :]
@@ -51,18 +51,3 @@ class IteratorSource(GroupedSource):
     def fraction(self, position: Any) -> float | None:
         """Nobody knows."""
         return None
-
-
-def _rows(item: Any) -> NDArray[Any]:
-    if scipy.sparse.issparse(item):
-        item = item.tocoo()
-        dense = np.full(item.shape, np.nan, item.dtype if item.dtype.kind == "f" else np.float64)
-        dense[item.row, item.col] = item.data
-        item = dense
-    rows = item if getattr(item, "dtype", None) == np.float32 else np.asarray(item, np.float64)
-    if rows.ndim not in (1, 2):
-        raise DataError(
-            f"The iterator brings something of {rows.ndim} dimensions. "
-            f"Bring rows (n_features,) or blocks of them (n_rows, n_features)."
-        )
-    return np.atleast_2d(rows)

@@ -1,0 +1,139 @@
+"""What the first lines of a table of text tell: names or not, an index, numbers or text."""
+
+import math
+from typing import NamedTuple
+
+from ..streams.base import Note
+from ._cells import Cells, Kind, unquoted
+from .columns import Columns, choose
+from .reading import Reading
+
+# Fewer rows do not tell whether a column counts them.
+ENOUGH_TO_COUNT = 3
+
+
+class Layout(NamedTuple):
+    """The names of all columns, if there are any, the features, and what was in doubt."""
+
+    names: list[str] | None
+    chosen: list[int]
+    notes: tuple[Note, ...]
+
+
+def layout_of(
+    first: list[bytes], rows: list[list[bytes]], table: str, cells: Cells, reading: Reading
+) -> Layout:
+    """What the columns of a table are, from the cells of its first line and of some rows."""
+    notes: list[Note] = []
+    header = reading.header
+    if header is None:
+        header, note = has_header(first, rows, cells)
+        notes += [Note(f"{table}: {note}", "header")] if note else []
+    names = [unquoted(text).decode("utf-8", "replace") for text in first] if header else None
+    columns = Columns(table, len(first), names)
+    usual = None
+    if reading.columns is None and not (reading.model_features is not None and names is not None):
+        rows = rows if header else [first, *rows]
+        usual, more = features_of(columns, rows, cells, reading.model_width)
+        notes += [Note(f"{table}: {note}", "columns") for note in more]
+    return Layout(names, choose(columns, reading, usual), tuple(notes))
+
+
+def first_line_tells(first: list[bytes], cells: Cells, reading: Reading) -> bool:
+    """Whether the first line alone tells what the columns are: of a pipe there may be no more."""
+    kinds = {cells.kind(text) for text in first}
+    mixed = kinds >= {Kind.NUMBER, Kind.TEXT} or _counts_up(first, [[b"0.5"]], cells)
+    if reading.header is None and mixed:
+        return False
+    named = reading.model_features is not None and Kind.TEXT in kinds
+    return reading.columns is not None or named or reading.model_width == len(first)
+
+
+def has_header(
+    first: list[bytes], rows: list[list[bytes]], cells: Cells
+) -> tuple[bool, str | None]:
+    """Whether the first line holds names, and what to say about it where that is in doubt."""
+    kinds = [cells.kind(text) for text in first]
+    below = [kind_of([row[i] for row in rows], cells) for i in range(len(first))]
+    # Of a column of text the first cell tells nothing; of one of numbers it does.
+    telling = [kinds[i] for i in range(len(first)) if below[i] is not Kind.TEXT]
+    if Kind.TEXT in telling or (Kind.TEXT in kinds and Kind.NUMBER not in telling):
+        return True, None
+    shown = b",".join(first)[:40].decode("utf-8", "backslashreplace")
+    if _counts_up([first[i] for i in range(len(first)) if below[i] is not Kind.TEXT], rows, cells):
+        return True, f"took the first line ({shown}) for column names"
+    if Kind.TEXT in kinds:
+        return False, f"took the first line ({shown}) for a row of data"
+    return False, None
+
+
+def kind_of(column: list[bytes], cells: Cells) -> Kind:
+    """What a column holds: text only if no cell of it is a number."""
+    kinds = {cells.kind(text) for text in column}
+    if Kind.NUMBER in kinds:
+        return Kind.NUMBER
+    return Kind.TEXT if Kind.TEXT in kinds else Kind.MISSING
+
+
+def features_of(
+    columns: Columns, rows: list[list[bytes]], cells: Cells, model_width: int | None
+) -> tuple[list[int], list[str]]:
+    """The columns of numbers without an index, and what to say about the others."""
+    everything = list(range(columns.n_columns))
+    if model_width == columns.n_columns:
+        return everything, []
+    notes = []
+    by_column = list(zip(*rows, strict=True)) or [()] * columns.n_columns
+    text = [i for i in everything if kind_of(list(by_column[i]), cells) is Kind.TEXT]
+    index = index_column(columns, list(by_column[0]), cells, model_width)
+    if index is not None:
+        notes += [index] if index else []
+        text = [i for i in text if i > 0]
+    if text:
+        shown = ", ".join(columns.names[i] if columns.names else str(i + 1) for i in text[:5])
+        more = f" and {len(text) - 5} more" if len(text) > 5 else ""
+        notes.append(f"not numbers, so not features: column {shown}{more}")
+    without = {*text, *([] if index is None else [0])}
+    return [i for i in everything if i not in without], notes
+
+
+def index_column(
+    columns: Columns, first_column: list[bytes], cells: Cells, model_width: int | None
+) -> str | None:
+    """What to say of a first column that is an index (maybe nothing); None if it is none."""
+    if columns.n_columns < 2:
+        return None
+    if columns.names is not None:
+        name = columns.names[0].strip()
+        if not name:
+            return ""  # so pandas writes its index
+        return f"took column {name!r} for an index" if name.startswith("Unnamed: 0") else None
+    values = [_value(text, cells) for text in first_column]
+    counts = len(values) >= ENOUGH_TO_COUNT and all(
+        value == values[0] + i for i, value in enumerate(values)
+    )
+    if counts and (values[0] in (0.0, 1.0) or model_width == columns.n_columns - 1):
+        return "took column 1, which counts the rows, for an index"
+    return None
+
+
+def _counts_up(first: list[bytes], rows: list[list[bytes]], cells: Cells) -> bool:
+    """Whether the first line is 0, 1, 2 … as pandas numbers columns, or years above numbers."""
+    names = first[1:] if first and not first[0].strip() else first  # after an index
+    values = [_value(text, cells) for text in names]
+    if len(values) < 2 or any(value != values[0] + i for i, value in enumerate(values)):
+        return False
+    if not all(unquoted(text).isdigit() for text in names):
+        return False
+    below = [_value(text, cells) for row in rows[:20] for text in row]
+    fractions = any(math.isfinite(value) and value != int(value) for value in below)
+    if values[0] == 0.0:
+        return fractions or len(values) >= 4 or len(names) < len(first)
+    return fractions and 1000.0 <= values[0] <= 9000.0
+
+
+def _value(text: bytes, cells: Cells) -> float:
+    try:
+        return cells.value(text)
+    except ValueError:
+        return math.nan

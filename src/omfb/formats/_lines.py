@@ -1,0 +1,308 @@
+"""Files and pipes of lines: what CSV, TSV and NDJSON share."""
+
+import stat
+import time
+from abc import abstractmethod
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..streams.base import DataError, GroupedSource
+from ._reader import IDLE_SECONDS, LONGEST_LINE, LineReader
+from ._text import BYTE_ORDER_MARK, Lines, RowError, fill_lines, located, whole_lines
+from .compression import compression_of, open_compressed
+from .reading import Reading
+from .registry import Fill, Format, TableSource, built_in
+
+# What is read at a time: enough for the parser's threads, little beside memory.
+GROUP_BYTES = 1 << 23
+# The first lines, from which is told what the columns are.
+SAMPLE_BYTES, SAMPLE_LINES = 1 << 18, 200
+
+
+class LineFormat(Format):
+    """A format whose rows are lines."""
+
+    of_lines = True
+
+    @abstractmethod
+    def detect(self, sample: list[bytes], name: str, reading: Reading) -> Lines:
+        """How to read a file, from its first lines."""
+
+    @abstractmethod
+    def recognises(self, first: bytes) -> bool:
+        """Whether a first line looks like this format."""
+
+    @abstractmethod
+    def needs_more(self, first: bytes, reading: Reading) -> bool:
+        """Whether the first line alone does not tell how to read a pipe."""
+
+    def rewrites(self, lines: Lines, target: Format) -> bool:
+        """Whether lines of this kind may stand in a file of the target's format."""
+        return target is self
+
+    def open(self, path: Path, reading: Reading) -> TableSource:
+        """See `Format.open`; a named pipe is read as a pipe."""
+        if not stat.S_ISREG(path.stat().st_mode):
+            return open_pipe(path, self.name, reading, str(path))
+        if compression_of(path) is not None:
+            return CompressedLines(self, path, reading)
+        with path.open("rb") as stream:
+            sample = whole_lines(stream.read(SAMPLE_BYTES))
+            if len(sample) > 1:
+                sample = sample[:-1] if not sample[-1].endswith(b"\n") else sample
+            elif sample:
+                sample[0] += stream.readline(LONGEST_LINE)
+        if not sample:
+            raise DataError(f"{path}: the file is empty.")
+        return LineFile(self, path, self.detect(sample[:SAMPLE_LINES], str(path), reading))
+
+
+class LineSource(TableSource, GroupedSource):
+    """Rows that are lines of text, from a file or a pipe."""
+
+    format: LineFormat
+    lines: Lines
+
+    def _know(self, format: LineFormat, lines: Lines, name: str) -> None:
+        self.format, self.lines, self.name = format, lines, name
+        self.n_features, self.n_columns = len(lines.chosen), lines.n_columns
+        self.chosen, self.feature_names = lines.chosen, lines.feature_names
+        self.notes = lines.notes
+
+    @abstractmethod
+    def preamble(self) -> bytes:
+        """What comes before the first row."""
+
+    @abstractmethod
+    def parsed_chunks(self) -> Iterator[tuple[bytes, NDArray[Any], float | None]]:
+        """Whole lines, the rows they hold, and the share done, from the beginning to the end."""
+
+    def rewrites_into(self, target: Format) -> bool:
+        """See `TableSource.rewrites_into`."""
+        return self.format.rewrites(self.lines, target)
+
+    def rewrite(self, stream: Any, target: Format, fill: Fill) -> None:
+        """See `TableSource.rewrite`; cells that are observed are copied as they are written."""
+        stream.write(self.preamble())
+        for chunk, rows, done in self.parsed_chunks():
+            filled = fill(rows, done).astype(fill.dtype, copy=False)
+            stream.write(fill_lines(chunk, self.lines, rows, filled))
+
+
+class LineFile(LineSource):
+    """A file of lines. A group is the lines that begin within one stretch of bytes."""
+
+    read_ahead = True
+    path: Path
+
+    def __init__(self, format: LineFormat, path: Path, lines: Lines) -> None:
+        self._know(format, lines, str(path))
+        self.path = path
+        self._size = path.stat().st_size
+        with path.open("rb") as stream:
+            mark = len(BYTE_ORDER_MARK) if stream.read(3) == BYTE_ORDER_MARK else 0
+            stream.seek(mark)
+            for _ in range(lines.header_lines):
+                stream.readline()
+            self.first_byte = stream.tell()
+
+    def n_groups(self) -> int:
+        """See `GroupedSource.n_groups`."""
+        return max(1, -(-(self._size - self.first_byte) // GROUP_BYTES))
+
+    def read(self, group: int, skip: int) -> Iterator[NDArray[Any]]:
+        """See `GroupedSource.read`."""
+        rows = self._parsed(group)[1]
+        if len(rows) > skip:
+            yield rows[skip:]
+
+    def parsed_chunks(self) -> Iterator[tuple[bytes, NDArray[Any], float | None]]:
+        """See `LineSource.parsed_chunks`."""
+        for group in range(self.n_groups()):
+            yield *self._parsed(group), (group + 1) / self.n_groups()
+
+    def preamble(self) -> bytes:
+        """See `LineSource.preamble`."""
+        with self.path.open("rb") as stream:
+            return stream.read(self.first_byte)
+
+    def _parsed(self, group: int) -> tuple[bytes, NDArray[Any]]:
+        start, chunk = self._chunk(group)
+        try:
+            return chunk, self.lines.parse(chunk)
+        except RowError as error:
+            raise self._located(error, start) from None
+
+    def _chunk(self, group: int) -> tuple[int, bytes]:
+        """The whole lines that begin in a group's stretch, and the byte where they begin."""
+        begin = self.first_byte + group * GROUP_BYTES
+        end = min(begin + GROUP_BYTES, self._size)
+        with self.path.open("rb") as stream:
+            if group > 0:
+                stream.seek(begin - 1)
+                stream.readline(LONGEST_LINE)  # the end of a line that began before
+                begin = stream.tell()
+            else:
+                stream.seek(begin)
+            if begin >= end:
+                return begin, b""
+            data = stream.read(end - begin)
+            if not data.endswith(b"\n"):
+                data += stream.readline(LONGEST_LINE)
+        return begin, data
+
+    def _located(self, error: RowError, start: int) -> DataError:
+        """The error with its file and row, the chunk having begun at the byte `start`."""
+        rows = lines = 0
+        with self.path.open("rb") as stream:
+            stream.seek(self.first_byte)
+            while stream.tell() < start:
+                data = stream.read(min(GROUP_BYTES, start - stream.tell()))
+                data += b"" if data.endswith(b"\n") else stream.readline()
+                rows += sum(not self.lines.is_blank(line) for line in whole_lines(data))
+                lines += len(whole_lines(data))
+        return located(error, self.name, rows, lines + self.lines.header_lines)
+
+
+class StreamedLines(LineSource):
+    """Lines that can only be read from their beginning on, as one group."""
+
+    _preamble: bytes
+
+    @abstractmethod
+    def begin(self) -> LineReader:
+        """A reader that is at the first row."""
+
+    def preamble(self) -> bytes:
+        """See `LineSource.preamble`."""
+        return self._preamble
+
+    def n_groups(self) -> int:
+        """See `GroupedSource.n_groups`."""
+        return 1
+
+    def read(self, group: int, skip: int) -> Iterator[NDArray[Any]]:
+        """See `GroupedSource.read`; the first `skip` rows are read and dropped."""
+        done = 0
+        for _, rows, _ in self.parsed_chunks():
+            done += len(rows)
+            if done > skip:
+                yield rows[max(0, skip - (done - len(rows))) :]
+
+    def parsed_chunks(self) -> Iterator[tuple[bytes, NDArray[Any], float | None]]:
+        """See `LineSource.parsed_chunks`."""
+        done, lines, reader = 0, self.lines.header_lines, self.begin()
+        while chunk := reader.chunk(GROUP_BYTES >> 3):
+            try:
+                rows = self.lines.parse(chunk)
+            except RowError as error:
+                self.before_error()
+                raise located(error, self.name, done, lines) from None
+            done += len(rows)
+            lines += chunk.count(b"\n")
+            yield chunk, rows, None
+
+    def parse_line(self, line: bytes, rows: int, lines: int) -> NDArray[Any]:
+        """One line as (1, n_features), so many rows and lines having come before it."""
+        try:
+            return np.array([self.lines.parse_line(line)])
+        except RowError as error:
+            self.before_error()
+            raise located(error, self.name, rows, lines) from None
+
+    def before_error(self) -> None:
+        """Called when a line is found to be no row."""
+
+    def fraction(self, position: Any) -> float | None:
+        """Nobody knows."""
+        return None
+
+
+class CompressedLines(StreamedLines):
+    """A compressed file of lines, as often as it is asked for."""
+
+    read_ahead = True
+    path: Path
+
+    def __init__(self, format: LineFormat, path: Path, reading: Reading) -> None:
+        self.path = path
+        reader = LineReader(open_compressed(path), str(path))
+        first = reader.line()
+        if not first:
+            raise DataError(f"{path}: the file is empty.")
+        sample = [first, *reader.arrived()[: SAMPLE_LINES - 1]]
+        lines = format.detect(sample, str(path), reading)
+        self._know(format, lines, str(path))
+        self._preamble = _preamble(first, lines)
+
+    def begin(self) -> LineReader:
+        """See `StreamedLines.begin`."""
+        reader = LineReader(open_compressed(self.path), self.name)
+        first = reader.line()
+        reader.back(first[len(self._preamble) :])
+        return reader
+
+
+class PipeSource(StreamedLines):
+    """Lines from a pipe, once, in the order they come."""
+
+    rereadable = False
+
+    def __init__(
+        self, format: LineFormat, reader: LineReader, lines: Lines, before: bytes, reading: Reading
+    ) -> None:
+        self._know(format, lines, reader.name)
+        self.on_idle = reading.on_idle
+        self.reader, self._preamble = reader, before
+        reader.idle = self.idle
+
+    def begin(self) -> LineReader:
+        """See `StreamedLines.begin`: a pipe has only one beginning."""
+        return self.reader
+
+    def before_error(self) -> None:
+        """Ctrl-C ends the writer, too, amid a line: whoever wants to stop is heard first."""
+        time.sleep(IDLE_SECONDS)
+        self.idle()
+
+
+def open_pipe(
+    stream: Any, kind: str | None = None, reading: Reading | None = None,
+    name: str = "standard input",
+) -> PipeSource:  # fmt: skip
+    """Rows from a pipe; its kind (csv, tsv, ndjson) is told by its first line if not given."""
+    reading = reading or Reading()
+    reader = LineReader(stream, name)
+    if reading.on_idle is not None:
+        reader.idle = reading.on_idle
+    first = reader.line()
+    while first and not first.strip():
+        first = reader.line()
+    if not first:
+        raise DataError(f"{name}: no rows. Pipe in CSV or NDJSON.")
+    format = _line_format(kind, first)
+    if format.needs_more(first, reading):
+        reader.back(reader.line())
+    lines = format.detect([first, *reader.arrived()[: SAMPLE_LINES - 1]], name, reading)
+    before = _preamble(first, lines)
+    if first != before:
+        reader.back(first[len(before) :])
+    return PipeSource(format, reader, lines, before, reading)
+
+
+def _line_format(kind: str | None, first: bytes) -> LineFormat:
+    known = [format for format in built_in() if isinstance(format, LineFormat)]
+    if kind is not None:
+        return next(format for format in known if format.name == kind)
+    return next(format for format in known if format.recognises(first))
+
+
+def _preamble(first: bytes, lines: Lines) -> bytes:
+    """What of the first line comes before the first row."""
+    if lines.header_lines:
+        return first
+    return first[: len(first) - len(first.removeprefix(BYTE_ORDER_MARK))]

@@ -1,0 +1,108 @@
+"""What all lines of text share: numbers as text, and errors that name their row."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..streams.base import DataError, Note
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+class RowError(DataError):
+    """A cell that is no number, in the row-th row (from 0) and the line-th line of a chunk."""
+
+    def __init__(
+        self, row: int, column: str | None, problem: str, parameter: str | None = None
+    ) -> None:
+        super().__init__(problem, parameter)
+        self.row, self.line, self.column, self.problem = row, row, column, problem
+
+
+class Lines(Protocol):
+    """How the lines of a file are read and filled: `Delimited` or `JsonLines`."""
+
+    @property
+    def chosen(self) -> list[int]:
+        """The columns that are features."""
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns there are, features or not."""
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features."""
+
+    @property
+    def header_lines(self) -> int:
+        """How many lines come before the first row."""
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was taken for what."""
+
+    def is_blank(self, line: bytes) -> bool:
+        """Whether a line is no row."""
+
+    def parse(self, chunk: bytes) -> NDArray[np.float64]:
+        """The rows of whole lines, NaN where missing."""
+
+    def parse_line(self, line: bytes, row: int = 0) -> list[float]:
+        """The values of one line."""
+
+    def fill(self, line: bytes, which: Any, values: Any) -> bytes:
+        """The line with the values of the features `which` written in, all else as it is."""
+
+
+def located(error: RowError, name: str, rows: int, lines: int) -> DataError:
+    """The error as one line that names its place, so many rows and lines before its chunk."""
+    row, line = rows + error.row + 1, lines + error.line + 1
+    number = f"row {row}" if row == line else f"row {row} (line {line})"
+    column = f", column {error.column}" if error.column is not None else ""
+    return DataError(f"{name}: {number}{column}: {error.problem}.", error.parameter)
+
+
+def parse_lines(chunk: bytes, form: Lines) -> NDArray[np.float64]:
+    """The rows of whole lines, one by one."""
+    lines = whole_lines(chunk)
+    rows = np.empty((len(lines), len(form.chosen)))
+    number = 0
+    for at, line in enumerate(lines):
+        if not form.is_blank(line):
+            try:
+                rows[number] = form.parse_line(line, number)
+            except RowError as error:
+                error.line = at
+                raise
+            number += 1
+    return rows[:number]
+
+
+def fill_lines(chunk: bytes, form: Lines, rows: Any, filled: Any) -> bytes:
+    """The lines of a chunk with what is missing in `rows` written in from `filled`."""
+    missing = np.isnan(rows)
+    written, number = [], 0
+    for line in whole_lines(chunk):
+        if not form.is_blank(line):
+            which = np.flatnonzero(missing[number])
+            if len(which):
+                line = form.fill(line, which, filled[number, which])
+            number += 1
+        written.append(line)
+    return b"".join(written)
+
+
+def whole_lines(chunk: bytes) -> list[bytes]:
+    """The lines of a chunk with their endings; the last may have none."""
+    *ended, last = chunk.split(b"\n")
+    lines = [line + b"\n" for line in ended]
+    return [*lines, last] if last else lines
+
+
+def texts_of(values: NDArray[Any]) -> list[bytes]:
+    """The shortest text for each value that reads back as the same value."""
+    if values.dtype.itemsize == 8:
+        return [repr(value).encode() for value in values.tolist()]
+    return [str(value).encode() for value in values]

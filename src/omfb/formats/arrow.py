@@ -1,0 +1,122 @@
+"""Arrow's own files (Feather 2)."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._columnar import ColumnarFile, ColumnarFormat, matrix
+
+# A record batch up to this size is read as a whole; a larger one by some of its rows and columns
+# at a time, again and again, as a batch cannot be read in parts otherwise.
+WHOLE_BYTES, PART_BYTES = 1 << 26, 1 << 25
+# What a cell of text is taken to need.
+CELL_BYTES = 32
+
+
+class ArrowFile:
+    """See `ColumnarFile`."""
+
+    def __init__(self, path: Path) -> None:
+        import pyarrow
+
+        # Not mapped: the pages of a map would count as memory of the process, all of them.
+        self._stream = pyarrow.OSFile(str(path))
+        self._file = pyarrow.ipc.open_file(self._stream)
+        self.schema = self._file.schema
+        self.n_rows: int | None = None
+        self.n_groups: int = self._file.num_record_batches
+        self._widths = [_width(field.type) for field in self.schema]
+
+    def rows_before(self, group: int) -> int:
+        """See `ColumnarFile.rows_before`."""
+        return sum(self._length(i) for i in range(group))
+
+    def batches(self, group: int, at_once: int) -> Iterator[Any]:
+        """See `ColumnarFile.batches`."""
+        return self._batches(group, at_once, list(range(len(self.schema))))
+
+    def pieces(
+        self, group: int, at_once: int, fields: list[str], dtype: np.dtype[Any]
+    ) -> Iterator[NDArray[Any]]:
+        """See `ColumnarFile.pieces`."""
+        positions = [self.schema.get_field_index(name) for name in fields]
+        for batch in self._batches(group, at_once, positions):
+            yield matrix(batch, dtype)
+
+    def _batches(self, group: int, at_once: int, positions: list[int]) -> Iterator[Any]:
+        width = sum(self._widths[i] for i in positions)
+        n_rows = self._length(group)
+        if n_rows * width <= WHOLE_BYTES:
+            yield from _cut(self._some(group, positions), at_once)
+            return
+        length = max(at_once, PART_BYTES // max(width, 1))
+        for start in range(0, n_rows, length):
+            which = range(start, min(start + length, n_rows))
+            part = self._part(group, positions, which, n_rows)
+            yield from _cut(part, at_once)
+
+    def _part(self, group: int, positions: list[int], which: range, n_rows: int) -> Any:
+        """Some rows of a large batch, copied so that the rest of it is let go."""
+        import pyarrow
+
+        columns: list[Any] = []
+        rows = pyarrow.array(np.arange(which.start, which.stop))
+        at_once = max(1, PART_BYTES // (n_rows * max(self._widths[i] for i in positions)))
+        for first in range(0, len(positions), at_once):
+            some = self._some(group, positions[first : first + at_once])
+            columns += [column.take(rows) for column in some.columns]
+            del some
+            pyarrow.default_memory_pool().release_unused()
+        schema = pyarrow.schema([self.schema.field(i) for i in positions])
+        return pyarrow.record_batch(columns, schema=schema)
+
+    def _some(self, group: int, positions: list[int]) -> Any:
+        """A batch of some columns, in the order asked for; the others are not read."""
+        import pyarrow
+
+        options = pyarrow.ipc.IpcReadOptions(included_fields=sorted(positions))
+        batch = pyarrow.ipc.open_file(self._stream, options=options).get_batch(group)
+        return batch.select([self.schema.names[i] for i in positions])
+
+    def _length(self, group: int) -> int:
+        """Rows of a batch, by reading its narrowest column."""
+        narrow = int(np.argmin(self._widths))
+        return int(self._some(group, [narrow]).num_rows)
+
+    def close(self) -> None:
+        """See `ColumnarFile.close`."""
+        self._stream.close()
+
+
+class Arrow(ColumnarFormat):
+    """A table by record batches."""
+
+    name = "Arrow"
+    endings = (".arrow", ".feather", ".ipc")
+    takes_batches = True
+
+    def open_file(self, path: Path) -> ColumnarFile:
+        """See `ColumnarFormat.open_file`."""
+        return ArrowFile(path)
+
+    def batch_writer(self, stream: Any, schema: Any) -> Any:
+        """See `Format.batch_writer`."""
+        import pyarrow
+
+        return pyarrow.ipc.new_file(stream, schema)
+
+
+def _cut(batch: Any, at_once: int) -> Iterator[Any]:
+    for start in range(0, batch.num_rows, at_once):
+        yield batch.slice(start, at_once)
+
+
+def _width(kind: Any) -> int:
+    """About how many bytes a value of a type needs."""
+    try:
+        return max(1, int(kind.bit_width) // 8)
+    except ValueError:  # of no fixed width
+        return CELL_BYTES

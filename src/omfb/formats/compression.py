@@ -1,0 +1,87 @@
+"""Text files that are compressed by gzip or zstd."""
+
+import gzip
+import io
+import lzma
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+from ..streams.base import DataError
+
+# Text of numbers shrinks to a fifth, rarely to a fiftieth. Beyond this it is a trap, or so
+# repetitive that unpacking it first is no loss.
+LARGEST_RATIO = 200
+# Small files may be anything.
+ALWAYS_ALLOWED = 1 << 28
+# What a reader of a damaged file raises.
+FAULTS = (EOFError, OSError, zlib.error, lzma.LZMAError)
+
+
+def compression_of(path: str | os.PathLike[str]) -> str | None:
+    """How a file of this name is compressed: gzip, zstd or not at all."""
+    return {".gz": "gzip", ".zst": "zstd"}.get(Path(path).suffix.lower())
+
+
+def open_compressed(path: Path) -> Any:
+    """A binary stream of the content; it stops at a bound with a clear error."""
+    path.open("rb").close()  # its errors are clearer than pyarrow's
+    if compression_of(path) == "gzip":
+        return _Bounded(gzip.open(path, "rb"), path)
+    return _Bounded(io.BufferedReader(_pyarrow(path).input_stream(str(path), "zstd")), path)
+
+
+def compressed(stream: Any, path: str | os.PathLike[str]) -> Any:
+    """A stream that compresses into another, as the path's ending asks for; it needs closing."""
+    if compression_of(path) == "gzip":
+        return gzip.GzipFile("", "wb", 6, stream, mtime=0)
+    return _pyarrow(path).CompressedOutputStream(_KeptOpen(stream), "zstd")
+
+
+def _pyarrow(path: Any) -> Any:
+    try:
+        import pyarrow
+    except ImportError as error:
+        raise DataError(f"{path}: .zst needs pyarrow: pip install 'omfb[files]'") from error
+    if not pyarrow.Codec.is_available("zstd"):
+        raise DataError(f"{path}: this pyarrow has no zstd. Use .gz.")
+    return pyarrow
+
+
+class _Bounded:
+    """Reads until there is more than an honest file of this size can hold."""
+
+    def __init__(self, stream: Any, path: Path) -> None:
+        self._stream, self._path = stream, path
+        self._left = ALWAYS_ALLOWED + LARGEST_RATIO * path.stat().st_size
+
+    def read(self, size: int) -> bytes:
+        try:
+            data: bytes = self._stream.read(size)
+        except FAULTS as error:
+            raise DataError(f"{self._path}: not a whole compressed file ({error}).") from error
+        self._left -= len(data)
+        if self._left < 0:
+            raise DataError(
+                f"{self._path}: expands to more than {LARGEST_RATIO} times its size. "
+                f"If that is right, unpack it first."
+            )
+        return data
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+class _KeptOpen(io.RawIOBase):
+    """Passes bytes on to a stream that others will close."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def writable(self) -> bool:
+        return True
+
+    def write(self, data: Any) -> int:
+        self._stream.write(data)
+        return len(data)

@@ -1,0 +1,296 @@
+"""CSV and TSV.
+
+A row is a line. Cells may be quoted, but a quoted cell may not span lines. What Python's `float`
+reads is a number; pyarrow, where it is installed, only does the same faster.
+"""
+
+import math
+import re
+import signal
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..streams.arrays import with_missing
+from ..streams.base import DataError, Note, rows_of
+from ._cells import Cells, has_marks, is_infinite
+from ._header import Layout, first_line_tells, layout_of
+from ._lines import LineFormat
+from ._text import BYTE_ORDER_MARK, Lines, RowError, parse_lines, texts_of
+from .reading import Reading
+from .registry import Format, FormatError, Writer
+
+OPEN_QUOTE = "a quoted cell does not end on its line; put each row on one line"
+
+
+@dataclass(frozen=True)
+class Delimited:
+    """How the lines of one file are to be read.
+
+    Attributes
+    ----------
+    delimiter : bytes
+    names : list of str or None
+        Of all columns, if the file has a header.
+    n_columns : int
+    chosen : list of int
+        The columns that are features, in the model's order.
+    cells : Cells
+    notes : tuple of Note
+    """
+
+    delimiter: bytes
+    names: list[str] | None
+    n_columns: int
+    chosen: list[int]
+    cells: Cells
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def header_lines(self) -> int:
+        """How many lines come before the first row."""
+        return 0 if self.names is None else 1
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the chosen columns."""
+        return None if self.names is None else [self.names[i] for i in self.chosen]
+
+    def is_blank(self, line: bytes) -> bool:
+        """Whether a line is no row; in a file of one column an empty line is a missing value."""
+        return self.n_columns > 1 and not line.strip(b"\r\n")
+
+    def parse(self, chunk: bytes) -> NDArray[np.float64]:
+        """See `Lines.parse`."""
+        values = _parse_fast(chunk, self)
+        if values is not None:
+            return values
+        return parse_lines(chunk, self)
+
+    def parse_line(self, line: bytes, row: int = 0) -> list[float]:
+        """See `Lines.parse_line`."""
+        texts = split(line.rstrip(b"\r\n"), self.delimiter)
+        if len(texts) != self.n_columns:
+            raise RowError(row, None, self._wrong_count(line, len(texts)))
+        if len(self.chosen) < len(texts) or self.chosen != self._all:
+            texts = [texts[i] for i in self.chosen]
+        if not self.cells.plain or self.cells.missing_numbers:
+            return self._values(texts, row)
+        missing = self.cells.missing
+        try:  # what nearly all lines are: plain numbers and missing ones
+            values = [math.nan if text in missing else float(text) for text in texts]
+        except ValueError:
+            return self._values(texts, row)
+        if math.inf in values or -math.inf in values or b"_" in line:
+            return self._values(texts, row)
+        return values
+
+    @cached_property
+    def _all(self) -> list[int]:
+        return list(range(self.n_columns))
+
+    def _wrong_count(self, line: bytes, found: int) -> str:
+        if line.count(b'"') % 2:
+            return OPEN_QUOTE
+        if not line.strip():
+            return f"an empty line, {self.n_columns} cells expected; delete it"
+        cells = "1 cell" if found == 1 else f"{found} cells"
+        return f"{cells} instead of {self.n_columns}; add or remove delimiters"
+
+    def _values(self, texts: list[bytes], row: int) -> list[float]:
+        """The values of the chosen cells; an error names the first that is none."""
+        values = []
+        for i, text in zip(self.chosen, texts, strict=True):
+            try:
+                values.append(self.cells.value(text))
+            except ValueError:
+                raise self._cell_error(text, row, i) from None
+        return values
+
+    def _cell_error(self, text: bytes, row: int, column: int) -> RowError:
+        name = repr(self.names[column]) if self.names is not None else str(column + 1)
+        if text.count(b'"') % 2:
+            return RowError(row, name, OPEN_QUOTE)
+        shown = text[:40].decode("utf-8", "backslashreplace")
+        if is_infinite(text):
+            return RowError(row, name, f"{shown!r} is infinite; leave the cell empty")
+        if has_marks(text):
+            problem = f"{shown!r} is not a number; say which mark is the decimal one"
+            return RowError(row, name, problem, "decimal")
+        problem = f"{shown!r} is not a number; leave the cell empty, or the column out"
+        return RowError(row, name, problem, "exclude")
+
+    def fill(self, line: bytes, which: Any, values: Any) -> bytes:
+        """See `Lines.fill`."""
+        body = line.rstrip(b"\r\n")
+        texts = split(body, self.delimiter)
+        for feature, text in zip(which.tolist(), texts_of(values), strict=True):
+            texts[self.chosen[feature]] = self.cells.written(text, self.delimiter)
+        return self.delimiter.join(texts) + line[len(body) :]
+
+
+class Csv(LineFormat):
+    """Lines of cells between commas, semicolons or tabs, whichever the first line has."""
+
+    name = "csv"
+    endings: tuple[str, ...] = (".csv", ".txt")
+    takes_batches = True
+    delimiter = b","
+
+    def detect(self, sample: list[bytes], name: str, reading: Reading) -> Delimited:
+        """See `LineFormat.detect`."""
+        first = sample[0].removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n")
+        if not first.strip():
+            raise DataError(
+                f"{name}: the first line is empty. It must hold column names or numbers."
+            )
+        delimiter = self.delimiter_of(first)
+        texts = split(first, delimiter)
+        rows = [split(line.rstrip(b"\r\n"), delimiter) for line in sample[1:]]
+        rows = [row for row in rows if len(row) == len(texts) and any(row)]
+        cells = Cells.of(reading)
+        found: Layout = layout_of(texts, rows, name, cells, reading)
+        return Delimited(delimiter, found.names, len(texts), found.chosen, cells, found.notes)
+
+    def delimiter_of(self, line: bytes) -> bytes:
+        """The mark between cells, told by the first line."""
+        bare = re.sub(rb'"(?:[^"]|"")*"', b"", line)
+        return next((mark for mark in (b"\t", b";") if mark in bare), b",")
+
+    def recognises(self, first: bytes) -> bool:
+        """See `LineFormat.recognises`."""
+        return first.lstrip()[:1] not in (b"{", b"[")
+
+    def needs_more(self, first: bytes, reading: Reading) -> bool:
+        """See `LineFormat.needs_more`: a model's columns are known by their names or number."""
+        line = first.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n")
+        texts = split(line, self.delimiter_of(line))
+        return not first_line_tells(texts, Cells.of(reading), reading)
+
+    def rewrites(self, lines: Lines, target: Format) -> bool:
+        """See `LineFormat.rewrites`: what is between tabs may stand in a .tsv file as well."""
+        tabs = isinstance(lines, Delimited) and lines.delimiter == b"\t"
+        return target is self or (isinstance(target, Tsv) and tabs)
+
+    def writer(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> Writer:
+        """See `Format.writer`."""
+        return CsvWriter(stream, names, self.delimiter)
+
+    def batch_writer(self, stream: Any, schema: Any) -> Any:
+        """See `Format.batch_writer`."""
+        import pyarrow
+        from pyarrow import csv
+
+        for field in schema:
+            if pyarrow.types.is_nested(field.type):
+                raise FormatError(
+                    f"text has no place for column {field.name!r} of type {field.type}: "
+                    f"write a .parquet or .arrow file"
+                )
+        options = csv.WriteOptions(delimiter=self.delimiter.decode())
+        return csv.CSVWriter(stream, schema, write_options=options)
+
+
+class Tsv(Csv):
+    """Lines of cells between tabs."""
+
+    name = "tsv"
+    endings = (".tsv", ".tab")
+    delimiter = b"\t"
+
+    def delimiter_of(self, line: bytes) -> bytes:
+        """See `Csv.delimiter_of`."""
+        return b"\t"
+
+    def recognises(self, first: bytes) -> bool:
+        """See `LineFormat.recognises`: a first line with tabs is read as CSV between tabs."""
+        return False
+
+
+class CsvWriter:
+    """Rows of numbers as lines, after a header."""
+
+    def __init__(self, stream: Any, names: list[str], delimiter: bytes) -> None:
+        self._stream, self._delimiter = stream, delimiter
+        stream.write(delimiter.join(self._quoted(name) for name in names) + b"\n")
+
+    def _quoted(self, name: str) -> bytes:
+        text = name.encode("utf-8", "surrogateescape")
+        if any(mark in text for mark in (self._delimiter, b'"', b"\n", b"\r")):
+            text = b'"' + text.replace(b'"', b'""') + b'"'
+        return text
+
+    def write(self, rows: Any) -> None:
+        """See `Writer.write`."""
+        for row in rows:
+            self._stream.write(self._delimiter.join(texts_of(row)) + b"\n")
+
+    def close(self) -> None:
+        """See `Writer.close`."""
+
+
+_CELL = {
+    mark: re.compile(rb'"(?:[^"]|"")*"[^%b]*|[^%b]*' % (mark, mark)) for mark in (b",", b";", b"\t")
+}
+
+
+def split(line: bytes, delimiter: bytes) -> list[bytes]:
+    """The cells of a line, as they are written."""
+    if b'"' not in line:
+        return line.split(delimiter)
+    pattern = _CELL[delimiter]
+    texts, at = [], 0
+    while True:
+        match = pattern.match(line, at)
+        assert match is not None  # the pattern matches nothing, too
+        texts.append(match.group())
+        at = match.end()
+        if at >= len(line):
+            return texts
+        at += 1
+        if at == len(line):
+            return [*texts, b""]
+
+
+def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
+    """What pyarrow makes of whole lines; None where it is not installed or finds a fault."""
+    try:
+        import pyarrow
+        from pyarrow import csv
+    except ImportError:
+        return None
+    if len(chunk) < 1 << 14:
+        return None  # starting its threads takes longer than reading a few lines
+    if b"_" in chunk or chunk.count(b"\r") != chunk.count(b"\r\n"):
+        return None  # digits like 1_000 and line endings that only one of both would accept
+    plain = form.cells.without_groups(chunk)
+    if plain is None:
+        return None
+    if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        # Who handles Ctrl-C in a way of their own is to hear it: pyarrow would listen instead, and
+        # its thread that does may end the process amid its exit.
+        pyarrow.enable_signal_handlers(False)
+    names = [str(i) for i in range(form.n_columns)]
+    features = [names[i] for i in form.chosen]
+    try:
+        table = csv.read_csv(
+            pyarrow.py_buffer(plain),
+            read_options=csv.ReadOptions(column_names=names, block_size=1 << 20),
+            parse_options=csv.ParseOptions(
+                delimiter=form.delimiter.decode(), ignore_empty_lines=form.n_columns > 1
+            ),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(features, pyarrow.float64()),
+                include_columns=features,
+                null_values=sorted(text.decode() for text in form.cells.missing),
+                decimal_point=form.cells.decimal.decode(),
+            ),
+        )
+    # Cancelled: pyarrow has heard Ctrl-C, and whoever handles it will look at it after the rows.
+    except (pyarrow.ArrowInvalid, pyarrow.ArrowCancelled):
+        return None
+    rows = rows_of([column.to_numpy() for column in table.columns], np.dtype(np.float64))
+    return None if np.isinf(rows).any() else with_missing(rows, form.cells.missing_numbers)

@@ -1,0 +1,166 @@
+"""The formats, by the ending of a file's name; other packages add theirs by an entry point."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..streams.base import DataError, Source, rows_per_block
+from .reading import Reading
+
+GROUP = "omfb.formats"
+COMPRESSED = (".gz", ".zst")
+
+
+class FormatError(DataError):
+    """The file to be written is of a format that has no place for something in the data."""
+
+
+class Fill(Protocol):
+    """Fills the missing entries of rows, block by block."""
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of what is filled in."""
+
+    def __call__(self, rows: NDArray[Any], done: float | None = None) -> NDArray[Any]:
+        """The rows, filled; `done` is the share of the file that ends with them."""
+
+
+class Writer(Protocol):
+    """Takes rows, block by block."""
+
+    def write(self, rows: Any) -> None:
+        """Append rows (n, n_columns)."""
+
+    def close(self) -> None:
+        """Finish the file."""
+
+
+class TableSource(Source):
+    """The rows of a file of some format, which can be filled into another file.
+
+    Attributes
+    ----------
+    n_columns : int
+        Columns of the file, features or not.
+    chosen : sequence of int
+        The columns that are features, in the order of the features.
+    reading : Reading
+        How it is read.
+    """
+
+    format: "Format"
+    n_columns: int
+    chosen: Any
+    reading: Reading = Reading()
+
+    def fingerprint(self) -> dict[str, Any]:
+        """See `Source.fingerprint`; other words for what is missing make other rows."""
+        return {**super().fingerprint(), "cells": self.reading.cells}
+
+    def rewrites_into(self, target: "Format") -> bool:
+        """Whether a file of the target's format can keep all that is in this one."""
+        return False
+
+    def rewrite(self, stream: Any, target: "Format", fill: Fill) -> None:
+        """Write the file to a stream, filled: all that is observed stays as it is."""
+        raise NotImplementedError
+
+    def in_order(self) -> Iterator[tuple[Any, float | None]]:
+        """Blocks of finite rows in order, each with the share of the file that is then done."""
+        length = rows_per_block(self.n_features, self.dtype, 1)
+        done = 0
+        for rows, position in self.blocks(length, False, np.random.RandomState(0)):
+            self.check_finite_rows(rows, done)
+            done += rows.shape[0]
+            yield rows, self.fraction(position)
+
+
+class Format(ABC):
+    """All that can be done with one kind of file.
+
+    To add a format, write a subclass and name it in the entry point group ``omfb.formats``.
+
+    Attributes
+    ----------
+    name : str
+    endings : tuple of str
+        Of file names, in lower case, with the dot.
+    of_lines : bool
+        Whether a row is a line, so that files can be piped and compressed.
+    takes_batches : bool
+        Whether it can keep record batches of Arrow with columns of any type.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    of_lines: bool = False
+    takes_batches: bool = False
+
+    @abstractmethod
+    def open(self, path: Path, reading: Reading) -> TableSource:
+        """The rows of a file."""
+
+    @abstractmethod
+    def writer(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> Writer:
+        """A writer of rows of numbers to a binary stream."""
+
+    def batch_writer(self, stream: Any, schema: Any) -> Any:
+        """A pyarrow writer of record batches, if the format `takes_batches`."""
+        raise NotImplementedError
+
+
+@cache
+def built_in() -> tuple[Format, ...]:
+    """The formats of this package."""
+    from .arrow import Arrow
+    from .csv import Csv, Tsv
+    from .ndjson import Ndjson
+    from .npy import Npy
+    from .npz import Npz
+    from .parquet import Parquet
+
+    return Csv(), Tsv(), Ndjson(), Npy(), Npz(), Parquet(), Arrow()
+
+
+@cache
+def added() -> tuple[Format, ...]:
+    """The formats of other packages; they are loaded when no built-in one fits."""
+    formats = []
+    for entry in entry_points(group=GROUP):
+        try:
+            formats.append(entry.load()())
+        except Exception as error:
+            raise DataError(f"the format {entry.name!r} of {entry.value} fails: {error}") from error
+    return tuple(formats)
+
+
+def format_named(name: str) -> Format:
+    """The built-in format of this name."""
+    return next(format for format in built_in() if format.name == name)
+
+
+def format_of(path: str | Path) -> Format:
+    """The format that the ending of a file's name tells; DataError if it tells none."""
+    path = Path(path)
+    packed = path.suffix.lower() in COMPRESSED
+    ending = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
+    for known in (built_in, added):
+        for format in known():
+            if ending in format.endings and (format.of_lines or not packed):
+                return format
+    raise DataError(
+        f"{path}: cannot tell what kind of file it is. Use one of these extensions: "
+        f"{' '.join(endings())}, or .gz or .zst after one of text."
+    )
+
+
+def endings() -> list[str]:
+    """All endings."""
+    return [ending for format in (*built_in(), *added()) for ending in format.endings]

@@ -1,0 +1,254 @@
+"""How the command treats files, terminals and those who call it: nothing is lost or garbled."""
+
+import gzip
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from omfb import OMFB, __version__
+
+from ..commands import Server, command, low_rank, one_line, run, start, succeeded, write_csv
+
+NAMES = [f"f{i}" for i in range(6)]
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    server = Server(tmp_path_factory.mktemp("server"))
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    X = np.round(low_rank(200, 6), 4)
+    write_csv(tmp_path / "x.csv", X)
+    OMFB(2, random_state=0).fit(pd.DataFrame(X, columns=NAMES)).save(tmp_path / "m.omfb")
+    return tmp_path
+
+
+def _shell(script, folder, **options):
+    words = " ".join(f"'{word}'" for word in command("$@")[:-1])
+    script = f'omfb() {{ {words.replace("$@", "")} "$@"; }}\n{script}'
+    return subprocess.run(
+        ["bash", "-c", script], cwd=folder, capture_output=True, timeout=120, check=False, **options
+    )
+
+
+def test_input_files_are_never_overwritten(server, folder):
+    os.link(folder / "x.csv", folder / "hard.csv")
+    os.symlink("x.csv", folder / "soft.csv")
+    before = (folder / "x.csv").read_bytes(), (folder / "m.omfb").read_bytes()
+    for target in ("x.csv", "hard.csv", "soft.csv", "./x.csv"):
+        for words in (
+            ["fit", "x.csv", "-o", target],
+            ["fit", "x.csv", "-o", "n.omfb", "--log", target],
+            ["fit", "x.csv", "-o", "n.omfb", "--checkpoint", target, "--resume"],
+            ["complete", "x.csv", "-m", "m.omfb", "-o", target],
+            ["transform", "x.csv", "-m", "m.omfb", "-o", target],
+            ["inverse", "x.csv", "-m", "m.omfb", "-o", target],
+        ):
+            message = one_line(server.run(*words, cwd=folder), 2)
+            assert "would be overwritten" in message
+    words = ["fit", "x.csv", "-o", "new", "--log", "new"]
+    assert "two purposes" in one_line(server.run(*words, cwd=folder), 2)
+    os.link(folder / "m.omfb", folder / "model.csv")
+    words = ["complete", "x.csv", "-m", "m.omfb", "-o", "model.csv"]
+    one_line(server.run(*words, cwd=folder), 2)
+    assert ((folder / "x.csv").read_bytes(), (folder / "m.omfb").read_bytes()) == before
+
+
+@pytest.mark.parametrize("ending", ["csv.gz", "csv.zst", "ndjson.gz"])
+def test_compressed_text_is_filled_into_compressed_text(server, folder, ending):
+    X = np.round(low_rank(200, 6), 4)
+    frame = pd.DataFrame(X, columns=NAMES).assign(text="as it is")
+    plain = f"p.{ending.split('.')[0]}"
+    if "csv" in ending:
+        frame.to_csv(folder / plain, index=False)
+    else:
+        frame.to_json(folder / plain, orient="records", lines=True)
+    content = (folder / plain).read_bytes()
+    if ending.endswith("gz"):
+        (folder / f"x.{ending}").write_bytes(gzip.compress(content))
+    else:
+        import pyarrow as pa
+
+        with pa.output_stream(str(folder / f"x.{ending}"), compression="zstd") as stream:
+            stream.write(content)
+    here = {"cwd": folder}
+    for source, target in ((plain, f"y.{plain[2:]}"), (f"x.{ending}", f"z.{ending}")):
+        succeeded(server.run("complete", source, "-m", "m.omfb", "-o", target, **here))
+    filled = (folder / f"y.{plain[2:]}").read_bytes()
+    assert filled.count(b"as it is") == 200
+    if ending.endswith("gz"):
+        assert gzip.decompress((folder / f"z.{ending}").read_bytes()) == filled
+    else:
+        with pa.input_stream(str(folder / f"z.{ending}"), compression="zstd") as stream:
+            assert stream.read() == filled
+    succeeded(server.run("fit", f"z.{ending}", "-r", 2, "-o", "n.omfb", **here))
+    assert list(OMFB.load(folder / "n.omfb").feature_names_in_) == NAMES
+
+
+def test_other_marks_are_filled_in_the_same_marks(server, folder):
+    text = (folder / "x.csv").read_text()
+    european = text.replace(",", ";").replace(".", ",").replace(";;", ";-999;")
+    (folder / "e.csv").write_text(european)
+    words = ["complete", "e.csv", "-m", "m.omfb", "--decimal", ",", "--missing", "-999"]
+    filled = succeeded(server.run(*words, cwd=folder)).stdout.decode()
+    assert "-999" not in filled
+    assert "." not in filled
+    plain = filled.replace(",", ".").replace(";", ",")
+    (folder / "back.csv").write_text(plain)
+    expected = OMFB.load(folder / "m.omfb").complete(pd.read_csv(folder / "x.csv"))
+    np.testing.assert_allclose(pd.read_csv(folder / "back.csv"), expected, rtol=1e-9)
+
+
+def test_the_command_says_what_it_took_for_what_and_quiet_says_nothing(server, folder):
+    frame = pd.read_csv(folder / "x.csv").set_axis(range(6), axis=1)
+    frame.assign(text="a").to_csv(folder / "n.csv", index=False)
+    frame.to_csv(folder / "numbers.csv", index=False)
+    words = ["fit", "numbers.csv", "-r", 2, "-o", "n.omfb"]
+    told = succeeded(server.run(*words, cwd=folder)).stderr.decode()
+    assert "took the first line (0,1,2,3,4,5) for column names (--header/--no-header)" in told
+    assert OMFB.load(folder / "n.omfb").n_samples_seen_ == 200
+    assert server.run(*words, "-q", cwd=folder).stderr == b""
+    told = succeeded(server.run("fit", "n.csv", "-r", 2, "-o", "n.omfb", cwd=folder)).stderr
+    assert b"not numbers, so not features: column text (--columns)" in told
+    words = ["fit", "x.csv", "-o", "n.omfb", "--columns", "f11"]
+    assert "Did you mean 'f1'" in one_line(server.run(*words, cwd=folder), 1)
+    words = ["fit", "x.csv", "-r", 2, "-q", "-o", "n.omfb", "--columns", "f*", "--exclude", "f3,1"]
+    succeeded(server.run(*words, cwd=folder))
+    names = list(OMFB.load(folder / "n.omfb").feature_names_in_)
+    assert names == ["f1", "f2", "f4", "f5"]
+
+
+def test_errors_use_the_words_of_the_command_line(server, folder):
+    (folder / "bad.csv").write_text("a,b\n1,2\n3,x\n")
+    assert "(--exclude)" in one_line(server.run("fit", "bad.csv", "-o", "n", cwd=folder), 1)
+    (folder / "bad.csv").write_text('a,b\n1,2\n3,"2,5"\n')
+    assert "(--decimal)" in one_line(server.run("fit", "bad.csv", "-o", "n", cwd=folder), 1)
+    words = ["fit", "x.csv", "-o", "n", "--decimal", ".."]
+    assert "(--decimal)" in one_line(server.run(*words, cwd=folder), 1)
+
+
+def test_what_could_steer_a_terminal_is_shown_escaped(server, folder):
+    name = "\x1b[31mred\u202e.csv"
+    (folder / name).write_text("a\x1b]0;title\x07,b\nx,1\n2,y\n")
+    for words in (["fit", name, "-o", "n"], ["fit", "no" + name, "-o", "n"]):
+        message = one_line(server.run(*words, cwd=folder), 1)
+        assert "\x1b" not in message
+        assert "\u202e" not in message
+        assert "\\x1b[31mred\\u202e.csv" in message
+
+
+def test_without_arguments_it_is_the_help_and_flags_have_no_type(server, folder):
+    helped = succeeded(server.run(cwd=folder)).stdout.decode()
+    assert "complete" in helped
+    for words in ([], ["fit", "--help"], ["complete", "--help"]):
+        assert "<bool>" not in succeeded(server.run(*words, cwd=folder)).stdout.decode()
+    printed = succeeded(server.run("--version", cwd=folder)).stdout.decode()
+    assert printed == f"omfb {__version__}\n"
+    assert "'fit'? Try: omfb --help" in one_line(server.run("fitt", cwd=folder), 2)
+    for every in ("9" * 400, "1" * 400 + "rows"):
+        words = ["fit", "x.csv", "-o", "n", "--checkpoint", "c", "--every", every]
+        assert "--every must be like" in one_line(server.run(*words, cwd=folder), 2)
+
+
+CLOSED = {
+    "complete x.csv -m m.omfb -o y.csv --learn 2>&-": (0, b""),
+    "complete x.csv -m none.omfb -o y.csv 2>&-": (1, b""),
+    "complete x.csv -m m.omfb >&-": (2, b"standard output is closed"),
+    "complete - -m m.omfb <&-": (2, b"standard input is closed"),
+    "fit - -o n.omfb <&- >&-": (2, b"standard input is closed"),
+    "--help > /dev/full": (1, b"no space left"),
+    "fit --help > /dev/full": (1, b"no space left"),
+    "score x.csv -m m.omfb > /dev/full": (1, b"no space left"),
+    "complete x.csv -m m.omfb > /dev/full": (1, b"no space left"),
+}
+
+
+@pytest.mark.parametrize("words", CLOSED)
+def test_closed_and_full_streams_give_one_line(folder, words):
+    code, message = CLOSED[words]
+    done = _shell(f"omfb {words}", folder)
+    assert done.returncode == code, done.stderr
+    assert b"Traceback" not in done.stderr
+    assert message in done.stderr.lower()
+    assert done.stderr.count(b"\n") == (1 if message else 0)
+    if "-o y.csv" in words and code == 0:
+        lines = (folder / "y.csv").read_bytes().splitlines()
+        assert len(lines) == 201
+        assert all(line.count(b",") == 5 for line in lines)
+
+
+def test_a_named_pipe_is_read_as_a_pipe_whatever_it_is_called(folder):
+    os.mkfifo(folder / "f.csv")
+    writer = subprocess.Popen(["bash", "-c", "cat x.csv > f.csv"], cwd=folder)
+    words = ["complete", "f.csv", "-m", "m.omfb", "-o", "y.csv"]
+    succeeded(run(*words, cwd=folder))
+    assert writer.wait() == 0
+    succeeded(run("complete", "x.csv", "-m", "m.omfb", "-o", "z.csv", cwd=folder))
+    assert (folder / "y.csv").read_bytes() == (folder / "z.csv").read_bytes()
+    os.mkfifo(folder / "f.npy")
+    message = one_line(run("complete", "f.npy", "-m", "m.omfb", "-o", "y.npy", cwd=folder), 1)
+    assert "a pipe or device" in message
+
+
+def test_waiting_for_a_pipe_ends_by_one_signal(folder):
+    os.mkfifo(folder / "f.csv")
+    process = start("fit", "f.csv", "-o", "n.omfb", cwd=folder)
+    time.sleep(3.0)
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(timeout=20) == 130
+    assert process.communicate()[1].count(b"\n") == 1
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_interrupting_a_pipe_and_its_writer_gives_one_line(folder, seed):
+    """Ctrl-C goes to both: the writer ends amid a line, and pyarrow hears it, too."""
+    write = (
+        "import sys\nrow = ','.join(f'{i}.25' for i in range(100)) + '\\n'\n"
+        "try:\n    while True:\n        sys.stdout.write(row * 50)\n"
+        "except KeyboardInterrupt:\n    sys.stdout.write(row[:470])\n    sys.stdout.flush()\n"
+    )
+    writer = subprocess.Popen(
+        [sys.executable, "-c", write], stdout=subprocess.PIPE, start_new_session=True
+    )
+    words = ["fit", "-", "-r", 2, "-q", "-o", folder / "n.omfb"]
+    process = start(*words, stdin=writer.stdout, cwd=folder)
+    writer.stdout.close()
+    time.sleep(5.0 + 0.37 * seed)
+    os.kill(writer.pid, signal.SIGINT)
+    process.send_signal(signal.SIGINT)
+    message = process.communicate(timeout=60)[1].decode()
+    writer.wait(timeout=20)
+    assert process.returncode == 130, message
+    assert message.startswith("omfb: interrupted")
+    assert message.count("\n") == 1
+
+
+def test_a_terminal_sees_how_far_completing_is(folder):
+    ours, theirs = pty.openpty()
+    words = ["complete", "x.csv", "-m", "m.omfb", "-o", "y.csv"]
+    env = {**os.environ, "TERM": "xterm", "COLUMNS": "100"}
+    process = start(*words, stderr=theirs, env=env, cwd=folder)
+    os.close(theirs)
+    shown = b""
+    while True:
+        try:
+            part = os.read(ours, 4096)
+        except OSError:  # the other end is closed
+            break
+        shown += part
+    assert process.wait() == 0
+    os.close(ours)
+    assert b"filling" in shown
+    assert b"200 rows" in shown
+    assert b"filling" not in succeeded(run(*words, cwd=folder)).stderr
