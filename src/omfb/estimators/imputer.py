@@ -15,10 +15,10 @@ from .validation import Checked
 class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
     """Fill the missing values of a table; columns may have any units.
 
-    The model of `OMFB`, but for its purpose: all columns are treated alike (`scale=True`), each with
-    a noise of its own (`noise="feature"`). What is not given is found from the data; nothing needs
-    to be given. Columns of a frame that do not hold numbers (text, dates, booleans, categories) are
-    passed through untouched.
+    The model of `OMFB`, but for its purpose: all columns are treated alike (`scale=True`), each
+    with a noise of its own (`noise="feature"`). What is not given is found from the data; nothing
+    needs to be given. Columns of a frame that do not hold numbers (text, dates, booleans,
+    categories) are passed through untouched.
 
     Parameters are those of `OMFB`, and:
 

@@ -32,7 +32,7 @@ def plan_of(model: Any, in_time: bool = False) -> Plan:
     """How the parameters of an estimator say to learn; refuses those that cannot be used.
 
     Where there is nothing to find, the rule is followed to the letter: with `memory=0`, which is
-    the paper's, or if all of `lam`, `ridge` and `shrink` are given and nothing is centred or scaled.
+    the paper's, or if `lam`, `ridge` and `shrink` are given and nothing is centred or scaled.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from ..core.model.settings import Settings
 from ..core.model.start import head_rows, start
 from ..core.model.state import Model, check_model
 from ..core.state import Info
-from .engine import Init, Matrix
+from .engine import GetRows, Init, Matrix
 
 
 class Bayes:
@@ -21,6 +21,7 @@ class Bayes:
 
     name: ClassVar[str] = "bayes"
     state_type: ClassVar[type] = Model
+    rule_type: ClassVar[type] = Settings
     starts_late: ClassVar[bool] = True
     sample_rows: ClassVar[int] = 4096
 
@@ -72,12 +73,12 @@ class Bayes:
         """See `Engine.begin_pass`."""
         return replace(state, first_pass=False)
 
-    def conclude(self, state: Model, sample: Any, last_rows: Any) -> Model:
+    def conclude(self, state: Model, sample: GetRows, last_rows: GetRows) -> Model:
         """See `Engine.conclude`."""
-        state = calibrated(coding.settled(state), sample)
-        if state.settings.in_time and last_rows is not None:
-            state = remembering(state, last_rows)
-        return state
+        state = coding.settled(state)
+        if state.gappy:
+            state = calibrated(state, sample())
+        return remembering(state, last_rows()) if state.settings.in_time else state
 
     def with_rule(self, state: Model, rule: Settings) -> Model:
         """See `Engine.with_rule`."""

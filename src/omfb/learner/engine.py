@@ -5,6 +5,7 @@ None, arrays and other such dataclasses. Files and copies are made from its fiel
 says nothing about them.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
@@ -28,6 +29,7 @@ FILL_ROWS = 1024
 
 Matrix = NDArray[Any]
 Init = str | NDArray[Any]
+GetRows = Callable[[], Any]
 
 
 class AnyState(Protocol):
@@ -52,6 +54,7 @@ class Engine(Protocol):
     name: ClassVar[str]
     """As files tell it."""
     state_type: ClassVar[type]
+    rule_type: ClassVar[type]
 
     starts_late: ClassVar[bool]
     """Whether a state is made when it is needed only, while the stream is young: it costs more."""
@@ -93,16 +96,16 @@ class Engine(Protocol):
     def begin_pass(self, state: Any) -> Any:
         """The state at the beginning of another pass: no row comes before the next."""
 
-    def conclude(self, state: Any, sample: Any, last_rows: Any) -> Any:
+    def conclude(self, state: Any, sample: GetRows, last_rows: GetRows) -> Any:
         """The state at the end of a fit.
 
         Parameters
         ----------
         state : Any
-        sample : ndarray or scipy.sparse of shape (n, n_features)
-            Some rows that were learned from, in any order.
-        last_rows : ndarray or scipy.sparse of shape (n, n_features) or None
-            The last rows, in their order, where that means something.
+        sample : callable
+            Gives some rows that were learned from, in any order.
+        last_rows : callable
+            Gives the last rows, in their order.
         """
 
     def with_rule(self, state: Any, rule: Any) -> Any:
@@ -117,6 +120,7 @@ class Broyden:
 
     name: ClassVar[str] = "broyden"
     state_type: ClassVar[type] = State
+    rule_type: ClassVar[type] = Rule
     starts_late: ClassVar[bool] = False
     sample_rows: ClassVar[int] = 0
 
@@ -183,7 +187,7 @@ class Broyden:
         """See `Engine.begin_pass`."""
         return replace(state, code=None)
 
-    def conclude(self, state: State, sample: Any, last_rows: Any) -> State:
+    def conclude(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
         """See `Engine.conclude`: nothing is left to find."""
         return state
 

@@ -171,9 +171,9 @@ class _Fit:
         learner, source = self._learner, self._source
         if learner.engine.sample_rows == 0 or not source.rereadable:
             return
-        sample = _some_rows(source, learner.engine.sample_rows)
-        last = _last_rows(source) if getattr(learner.rule, "in_time", False) else None
-        learner.conclude(sample, last)
+        learner.conclude(
+            lambda: _some_rows(source, learner.engine.sample_rows), lambda: _last_rows(source)
+        )
         self.at = _At(self.at.place, learner.snapshot())
 
     def _pass(self) -> None:

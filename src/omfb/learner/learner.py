@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..core.blocks import check_finite, dense_with_holes, sparse_with_holes
 from ..core.rule import Rule, checked_count
 from ..core.state import Info
-from .engine import BROYDEN, AnyState, Engine, Init
+from .engine import BROYDEN, AnyState, Engine, GetRows, Init
 
 NOTHING = Info(0.0, 0.0)
 # A dictionary smaller than this is copied faster than the features of a row are looked at.
@@ -236,7 +236,7 @@ class Learner:
         with self._lock:
             self._now = Now(self.engine.begin_pass(state))
 
-    def conclude(self, sample: Any, last_rows: Any = None) -> None:
+    def conclude(self, sample: GetRows, last_rows: GetRows) -> None:
         """Find what is left to find at the end of a fit; see `Engine.conclude`."""
         with self._lock:
             now = self._now
@@ -252,7 +252,6 @@ class Learner:
 
     def snapshot(self) -> Snapshot:
         """All that the learner is at this moment."""
-        now = self.now if self.started else None
         return Snapshot(
             self.n_components,
             self._rule,
@@ -260,7 +259,7 @@ class Learner:
             self.seed,
             self.feature_names,
             self.engine,
-            now,
+            self._now,
         )
 
     @classmethod
@@ -325,7 +324,7 @@ class Learner:
         uses it at the moment, or sees an interrupt, would have half of it.
         """
         second, self._second = self._second, None
-        C = now.state.C
+        C = state.C
         spare = C.copy() if second is None else second.up_to_date(C)
         state, codes, info = self.engine.step(replace(state, C=spare), row, reuse=True)
         self._now = Now(state, now.totals.plus(info))

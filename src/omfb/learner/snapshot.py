@@ -35,7 +35,8 @@ def parts_of(snapshot: Snapshot) -> Parts:
     if now is None:
         raise ValueError("Nothing was learned yet: there is nothing to keep.")
     try:
-        snapshot.engine.check(now.state)
+        if now.state is not None:
+            snapshot.engine.check(now.state)
     except ValueError as error:
         raise ValueError(f"The model cannot be saved: {error}. Fit it again.") from error
     tensors: Tensors = {}
@@ -47,7 +48,8 @@ def parts_of(snapshot: Snapshot) -> Parts:
             "seed": int(snapshot.seed),
             "feature_names": _names_or_none(snapshot.feature_names),
         },
-        "state": flatten(now.state, "state", tensors),
+        "rule": None if now.state is not None else flatten(snapshot.rule, "rule", tensors),
+        "state": None if now.state is None else flatten(now.state, "state", tensors),
         "totals": {
             "residual": plain(now.totals.residual, "residual"),
             "energy": plain(now.totals.energy, "energy"),
@@ -88,13 +90,20 @@ def init_parts(init: Init, name: str, tensors: Tensors) -> str | None:
 def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
     about = header["learner"]
     engine = ENGINES[about["engine"]]
-    state: Any = unflatten(engine.state_type, header["state"], tensors, "state")
-    engine.check(state)
-    n_features = len(state.C)
+    state: Any = None
+    if header["state"] is not None:
+        state = unflatten(engine.state_type, header["state"], tensors, "state")
+        engine.check(state)
+        n_features, rule = len(state.C), state.rule
+    else:  # of a young stream the first rows are all that is known
+        rule = unflatten(engine.rule_type, header["rule"], tensors, "rule")
+        head = tensors.get("head", tensors.get("head.shape"))
+        _demand(header["head"] is not None and head is not None, "neither a state nor first rows")
+        n_features = int(head.shape[1]) if header["head"] == "dense" else int(head[1])
     n_components = about["n_components"]
     known = n_components is None or type(n_components) is int
     _demand(known and (n_components or 0) >= 0, "a number of components that is none")
-    if n_components is not None:
+    if n_components is not None and state is not None:
         _demand(engine.n_components(state) <= n_components, "its dictionary has another size")
     init = tensors["learner.init"] if about["init"] is None else about["init"]
     _demand(isinstance(init, np.ndarray) or init in ("data", "random"), "no such start")
@@ -111,7 +120,7 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         Info(totals.residual, totals.energy),
         _head(header["head"], tensors, n_features),
     )
-    return Snapshot(n_components, state.rule, init, seed, names, engine, now)
+    return Snapshot(n_components, rule, init, seed, names, engine, now)
 
 
 @dataclass(frozen=True)
@@ -128,6 +137,7 @@ def _head_parts(head: Any, tensors: Tensors) -> str | None:
         tensors["head.data"] = head.data
         tensors["head.indices"] = head.indices.astype(np.int64)
         tensors["head.indptr"] = head.indptr.astype(np.int64)
+        tensors["head.shape"] = np.array(head.shape, np.int64)
         return "sparse"
     tensors["head"] = head
     return "dense"

@@ -25,37 +25,46 @@ FEW_OF = 20
 
 @jit
 def code_rows(
-    C, G, Sigma, inverse_shares, kappa, limit, starts, features, values, first, last,
+    C, G, Sigma, inverse_shares, kappa, limit, starts, features, values, first, last, P, energies,
     X, covariances, total, weights, residual, freedom, dropped,
 ):  # fmt: skip
     """Codes X (q, r + 1) of rows first to last; their last entry is given.
 
+    P (q, r + 1) and energies (q,) are C_Ωᵀy and yᵀy, if they have been made already; else empty.
     Adds weights[t] A⁻¹ to `total`, and fills A⁻¹ itself where `covariances` has room for it; fills
     the residual energies and the degrees of freedom |Ω| − tr(A⁻¹G_Ω), and marks dropped entries.
     """
     r = C.shape[1] - 1
     A = np.empty((r + 1, r + 1))
     H = np.empty((r, r))
-    b = np.empty(r + 1)
+    made = np.empty(r + 1)
     g = np.empty(r + 1)
     rhs = np.empty(r)
     u = np.empty(r)
     errors = np.empty(C.shape[0])
+    changed, count = False, 0.0
     for t in range(first, last):
         begin, end = starts[t], starts[t + 1]
         seen, y, x = features[begin:end], values[begin:end], X[t]
         one = x[r]
-        count = 0.0
-        for s in range(seen.shape[0]):
-            count += inverse_shares[seen[s]]
-        energy = project(C, seen, y, b)
-        observed_gram(C, G, seen, A)
+        if P.shape[0] > 0:
+            b, energy = P[t], energies[t]
+        else:
+            b, energy = made, project(C, seen, y, made)
+        # Rows that miss the same entries share their system.
+        if t == first or changed or not same(seen, features[starts[t - 1] : begin]):
+            count = 0.0
+            for s in range(seen.shape[0]):
+                count += inverse_shares[seen[s]]
+            observed_gram(C, G, seen, A)
+            for i in range(r):
+                for j in range(r):
+                    H[i, j] = A[i, j] + count * Sigma[i, j]
+                H[i, i] += kappa
+            invert(H, 0.0)
         for i in range(r):
-            for j in range(r):
-                H[i, j] = A[i, j] + count * Sigma[i, j]
-            H[i, i] += kappa
             rhs[i] = b[i] - one * (A[i, r] + count * Sigma[i, r])
-        invert(H, 0.0)
+        changed = False
         multiply(H, rhs, x[:r])
         multiply(A, x, g)
         left = energy
@@ -71,6 +80,7 @@ def code_rows(
                 C, seen, y, x, H, u, errors, limit, left, free, dropped[begin:end]
             )
             n_seen -= n_dropped
+            changed = n_dropped > 0  # H is that of fewer entries
         residual[t] = max(left, 0.0)
         freedom[t] = n_seen - min(free, 0.98 * n_seen)
         for i in range(r):
@@ -78,6 +88,17 @@ def code_rows(
                 total[i, j] += weights[t] * H[i, j]
                 if covariances.shape[0] > 0:
                     covariances[t, i, j] = H[i, j]
+
+
+@jit
+def same(a, b):
+    """Whether two lists of features are the same."""
+    if a.shape[0] != b.shape[0]:
+        return False
+    alike = True
+    for i in range(a.shape[0]):
+        alike = alike and a[i] == b[i]
+    return alike
 
 
 @jit

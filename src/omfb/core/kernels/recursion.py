@@ -8,8 +8,15 @@ Feature i has seen N_i rows where the average one has seen N̄, so f_i = N_i / N
 
     c_i ← c_i + (y_i − c_iᵀx̃) z / (f_i + h),   N_i ← keep N_i + 1      where i is observed.
 
-`gains` is small space, row after row. `learn_features` goes feature by feature over all rows: any
-range of features is one thread's work, and a row of C stays in the first cache.
+`gains` is small space, row after row. `learn_features` goes feature by feature over the rows that
+observe it: any range of features is one thread's work, and a row of C stays in the first cache.
+
+Where most entries are observed, `steps` does the same without a vector of length r. With e_t the
+residual from the first C, the t-th step of a feature is
+
+    a_t = (e_t − Σ_{s<t} a_s z_sᵀx̃_t) / (f_t + h_t),   zero where it is missing,
+
+and after all rows C has become C + Aᵀ Z: one product.
 """
 
 import numpy as np
@@ -75,3 +82,37 @@ def learn_features(
             number *= keep[at]
             at += 1
         counts[i], errors[0, i], errors[1, i] = count, energy, number
+
+
+@jit
+def steps(
+    E, before, seen, couplings, h, leverage, keep, mean_counts, counts, errors, least_share,
+    first, last,
+):  # fmt: skip
+    """Turn residuals E (q, m) of features first to last into their steps A, in place.
+
+    couplings[s, t] is z_sᵀx̃_t. `before` are residuals from the dictionary that made the codes, for
+    `errors`, as in `learn_features`.
+    """
+    q = E.shape[0]
+    width = 64  # features at a time: their steps stay in the first cache
+    for begin in range(first, last, width):
+        end = min(begin + width, last)
+        for t in range(q):
+            row = E[t, begin:end]
+            for s in range(t):
+                along = couplings[s, t]
+                earlier = E[s, begin:end]
+                for i in range(end - begin):
+                    row[i] -= along * earlier[i]
+            residuals, known = before[t, begin:end], seen[t, begin:end]
+            number, total, energy = counts[begin:end], errors[1, begin:end], errors[0, begin:end]
+            for i in range(end - begin):
+                count = number[i] * keep[t]
+                share = min(max(count / mean_counts[t], least_share), 1.0)
+                here = 1.0 if known[i] else 0.0
+                square = residuals[i] * residuals[i] / (1.0 + leverage[t] / share)
+                energy[i] = energy[i] * keep[t] + here * square
+                total[i] = total[i] * keep[t] + here
+                number[i] = count + here
+                row[i] = here * row[i] / (share + h[t])

@@ -19,17 +19,17 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from ..kernels.entries import mix
+from ..kernels.entries import draws_of
 from ..kernels.posterior import spread
 from ..kernels.shared import Rows, gram
-from .codes import codes_of
+from .codes import Codes, codes_of
 from .rows import Whitened, whitened
 from .state import Model, Vector
 
 # Rows that are looked at together, and how many must have been checked, to calibrate anew.
 CALIBRATION_ROWS, FEWEST_CHECKS = 256, 10
-# One row in so many is checked.
-ONE_IN = 8
+# One row in so many hides something; all of the first are looked at, later one in so many.
+ONE_IN, OFTEN, SELDOM = 8, 250, 8
 # Masks that are lent, and what they show where no row of the head misses anything or most do.
 N_MASKS, VISIBLE = 16, 0.75
 # Entries that a row is known by, and that it is judged by: enough of both.
@@ -47,9 +47,10 @@ OUTLIER, WORTH, SURE = 6.0, 0.03, 2.0
 
 
 class Hidden(NamedTuple):
-    """What one row hides: its number, which features, and their values in units of the noise."""
+    """What one row shows and what it hides, in units of the noise."""
 
-    row: int
+    shown: NDArray[np.int32]
+    shown_values: NDArray[Any]
     features: NDArray[np.int32]
     values: Vector
 
@@ -63,53 +64,68 @@ def lent_masks(seen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.
     return rng.random((N_MASKS, seen.shape[1])) < VISIBLE
 
 
-def _draws(X: Any) -> list[int]:
+def draws(X: Any) -> list[int]:
     """A number for each row that follows from its values."""
-    draws = []
-    for t in range(X.shape[0]):
-        values = X.data[X.indptr[t] : X.indptr[t + 1]] if scipy.sparse.issparse(X) else X[t]
-        few = np.nan_to_num(values[:: max(1, len(values) // KNOWN_BY)].astype(np.float64))
-        draws.append(int(mix((few + 0.0).view(np.uint64))))
-    return draws
+    out = np.empty(X.shape[0], np.uint64)
+    if scipy.sparse.issparse(X):
+        for t in range(X.shape[0]):
+            values = X.data[X.indptr[t] : X.indptr[t + 1]]
+            draws_of(values[None].copy(), max(1, len(values) // KNOWN_BY), out[t : t + 1])
+    else:
+        rows = np.ascontiguousarray(X)
+        rows = rows if rows.flags.writeable else rows.copy()
+        draws_of(rows, max(1, X.shape[1] // KNOWN_BY), out)
+    return out.tolist()
 
 
 def hide(model: Model, X: Any, rows: Whitened) -> tuple[Whitened, list[Hidden]]:
     """The rows as they are to be learned from, and what some of them hide for `judge_hidden`."""
     if not model.gappy and not model.first_pass:
         return rows, []
-    chosen = [(t, draw // ONE_IN) for t, draw in enumerate(_draws(X)) if draw % ONE_IN == 0]
-    if not chosen:
-        return rows, []
-    starts, features, values = rows.as_rows()
-    shown = np.ones(len(values), bool)
-    hidden = []
-    for t, draw in chosen:
-        here = slice(starts[t], starts[t + 1])
-        visible = model.masks[draw % N_MASKS][features[here]]
-        if visible.any() and not visible.all():
-            shown[here] = visible
+    drawn = [(t, draw // ONE_IN) for t, draw in enumerate(draws(X)) if draw % ONE_IN == 0]
+    hidden: list[Hidden] = []
+    if not drawn:
+        return rows, hidden
+    seldom = 1 if model.checked < OFTEN else SELDOM
+    gone = np.zeros(len(rows.entries.values) if model.gappy else 0, bool)
+    for t, draw in drawn:
+        features, values = _entries(rows, t)
+        visible = model.masks[draw % N_MASKS][features]
+        if not visible.any() or visible.all():
+            continue
+        if model.gappy:
+            start = rows.entries.starts[t]
+            gone[start : start + len(features)] = ~visible
+        if draw // N_MASKS % seldom == 0:
             away = np.flatnonzero(~visible)
             away = away[:: max(1, len(away) // MOST_ENTRIES)]
-            of_row = features[here][away]
-            hidden.append(Hidden(t, of_row, values[here][away].astype(np.float64)))
-    kept = np.concatenate([[0], np.cumsum(shown)])
-    rest = Rows(kept[starts], features[shown], values[shown])
-    return Whitened(None, rest, np.diff(rest.starts) / len(model.C)), hidden
+            truth = values[away].astype(np.float64)
+            hidden.append(Hidden(features[visible], values[visible], features[away], truth))
+    return rows.without(gone) if gone.any() else rows, hidden
 
 
-def judge_hidden(model: Model, rows: Whitened, hidden: list[Hidden]) -> Model:
+def _entries(rows: Whitened, t: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    """Features and values of one row."""
+    if rows.complete:
+        assert rows.values is not None
+        return np.arange(rows.values.shape[1], dtype=np.int32), rows.values[t]
+    _, features, values = rows.entries.part(t, t + 1)
+    return features, values
+
+
+def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:
     """The model with what the hidden entries of some rows tell."""
     if not hidden:
         return model
-    entries = rows.as_rows()
-    unit = model.noise / model.unit
     C = model.C if model.C_codes is None else model.C_codes
+    unit = model.noise / model.unit
     mean = model.one * C[:, -1].astype(np.float64)
     histogram, judged, trial = model.histogram, model.judged.copy(), model.trial
     checked = model.checked
-    for row, which, truth in hidden:
-        shown = entries.part(row, row + 1)
-        predicted, variance = _predicted(model, shown, which, outlier_limit(model))
+    shown = _shown(model, hidden)
+    codes = codes_of(model, shown, limit=outlier_limit(model), keep_covariances=True)
+    for at, (_, _, which, truth) in enumerate(hidden):
+        predicted, variance = _predicted(model, C, codes, at, which)
         errors, size, weight = truth - predicted, unit[which], 1.0 / len(which)
         fade = 1.0 - 2.0 / (checked + 50.0)
         histogram = fade * histogram + weight * binned(np.abs(errors) / np.sqrt(variance))
@@ -117,27 +133,46 @@ def judge_hidden(model: Model, rows: Whitened, hidden: list[Hidden]) -> Model:
         judged[0] += weight * now
         judged[1] = (1.0 - 1.0 / RECENT_ROWS) * judged[1] + weight * now
         checked += 1
-        if model.looks:
-            tried = [_predicted(model, shown, which, limit)[0] for limit in (np.inf, OUTLIER)]
-            plain, dropping = (np.sum(((truth - filled) * size) ** 2) for filled in tried)
-            vote = (plain - dropping) / max(plain + dropping, 1e-300)
-            trial = fade * trial + np.array([1.0, vote, vote**2])
+    if model.looks:
+        trial = _votes(model, C, hidden, shown)
     return replace(model, histogram=histogram, judged=judged, trial=trial, checked=checked)
 
 
+def _votes(model: Model, C: NDArray[Any], hidden: list[Hidden], shown: Whitened) -> Vector:
+    """Votes on dropping outliers, with those of more rows."""
+    tried = [codes_of(model, shown, limit=limit).X for limit in (np.inf, OUTLIER)]
+    trial = model.trial
+    for at, (_, _, which, truth) in enumerate(hidden):
+        size = (model.noise / model.unit)[which]
+        plain, dropping = (
+            float(np.sum(((truth - C[which].astype(np.float64) @ X[at]) * size) ** 2))
+            for X in tried
+        )
+        vote = (plain - dropping) / max(plain + dropping, 1e-300)
+        fade = 1.0 - 2.0 / (model.checked + 50.0)
+        trial = fade * trial + np.array([1.0, vote, vote**2])
+    return trial
+
+
+def _shown(model: Model, hidden: list[Hidden]) -> Whitened:
+    """What the rows show, as rows of their own."""
+    counts = np.array([len(row.shown) for row in hidden])
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    features = np.concatenate([row.shown for row in hidden])
+    values = np.concatenate([row.shown_values for row in hidden])
+    return Whitened(len(model.C), None, None, counts, Rows(starts, features, values))
+
+
 def _predicted(
-    model: Model, shown: Rows, which: NDArray[np.int32], limit: float
+    model: Model, C: NDArray[Any], codes: Codes, at: int, which: NDArray[np.int32]
 ) -> tuple[Vector, Vector]:
-    """Means and variances of the features `which` of one row, from what it shows."""
-    row = Whitened(None, shown, np.array([len(shown.values) / len(model.C)]))
-    codes = codes_of(model, row, limit=limit, keep_covariances=True)
-    C = model.C if model.C_codes is None else model.C_codes
+    """Means and variances of the features `which` of one row."""
     variance = np.empty(len(which))
     spread(
-        C, codes.covariances[0], model.Sigma, codes.X[0], model.rarity, model.kappa, which,
+        C, codes.covariances[at], model.Sigma, codes.X[at], model.rarity, model.kappa, which,
         variance,
     )  # fmt: skip
-    return C[which].astype(np.float64) @ codes.X[0], variance
+    return C[which].astype(np.float64) @ codes.X[at], variance
 
 
 def binned(sizes: Vector) -> Vector:
@@ -201,7 +236,7 @@ def calibrated(model: Model, X: Any) -> Model:
     fresh = replace(model, histogram=np.zeros(N_BINS), checked=0, C_codes=None, G=gram(model.C))
     for start in range(0, X.shape[0], CALIBRATION_ROWS):
         part = X[start : start + CALIBRATION_ROWS]
-        fresh = judge_hidden(fresh, *hide(fresh, part, whitened(fresh, part)))
+        fresh = judge_hidden(fresh, hide(fresh, part, whitened(fresh, part))[1])
     if fresh.checked < FEWEST_CHECKS:
         return model
     return replace(model, histogram=fresh.histogram)

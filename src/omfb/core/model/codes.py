@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.posterior import code_rows
-from ..kernels.shared import Rows, in_threads
+from ..kernels.shared import in_threads
 from ..kernels.small import invert
 from .rows import Whitened
 from .state import Matrix, Model, Vector
@@ -28,7 +28,7 @@ class Codes(NamedTuple):
     covariances: Matrix
     """(q, r, r) or (1, r, r) if all rows share one; empty if not asked for."""
     dropped: NDArray[np.bool_]
-    """Entries that were taken for outliers, in the order of `Whitened.as_rows`; may be empty."""
+    """Entries that were taken for outliers, in the order of `Whitened.entries`; may be empty."""
 
 
 def codes_of(
@@ -37,9 +37,10 @@ def codes_of(
 ) -> Codes:  # fmt: skip
     """Codes of rows by the dictionary of their batch; `weights` are those of their uncertainty."""
     weights = np.ones(len(rows)) if weights is None else weights
-    if rows.full is not None and limit == NO_LIMIT:
-        return _complete(model, rows.full, weights, keep_covariances)
-    return _each(model, rows.as_rows(), weights, limit, keep_covariances)
+    if rows.complete and limit == NO_LIMIT:
+        assert rows.values is not None
+        return _complete(model, rows.values, weights, keep_covariances)
+    return _each(model, rows, weights, limit, keep_covariances)
 
 
 def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool) -> Codes:
@@ -54,8 +55,7 @@ def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: 
     X = np.empty((q, r + 1))
     X[:, :r] = (P[:, :r] - one * (model.G[:r, r] + count * model.Sigma[:r, r])) @ H
     X[:, r] = one
-    energy = np.einsum("ti,ti->t", Y, Y).astype(np.float64)
-    residual = energy + np.sum(X * (X @ model.G - 2.0 * P), axis=1)
+    residual = squares_of(Y) + np.sum(X * (X @ model.G - 2.0 * P), axis=1)
     free = m - min(float(np.sum(H * model.G[:r, :r])), 0.98 * m)
     return Codes(
         X, float(weights.sum()) * H, np.maximum(residual, 0.0), np.full(q, free),
@@ -63,26 +63,36 @@ def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: 
     )  # fmt: skip
 
 
-def _each(model: Model, rows: Rows, weights: Vector, limit: float, keep_covariances: bool) -> Codes:
+def _each(
+    model: Model, rows: Whitened, weights: Vector, limit: float, keep_covariances: bool
+) -> Codes:
     """Rows with a system each."""
     C = model.C if model.C_codes is None else model.C_codes
-    q, r = len(rows), model.n_components
+    q, r, entries = len(rows), model.n_components, rows.entries
+    P, energies = np.empty((0, r + 1)), np.empty(0)
+    if rows.values is not None:
+        P = (rows.values @ C).astype(np.float64, copy=False)
+        energies = squares_of(rows.values)
     X = np.zeros((q, r + 1))
     X[:, r] = model.one
     residual, freedom = np.zeros(q), np.zeros(q)
     covariances = np.empty((q if keep_covariances else 0, r, r))
-    dropped = np.zeros(len(rows.values), bool)
-    rarity, kappa = model.rarity, model.kappa
+    dropped = np.zeros(len(entries.values), bool)
     totals: list[tuple[int, Matrix]] = []
 
     def part(first: int, last: int) -> None:
         total = np.zeros((r, r))
         code_rows(
-            C, model.G, model.Sigma, rarity, kappa, limit, *rows, first, last,
-            X, covariances, total, weights, residual, freedom, dropped,
+            C, model.G, model.Sigma, model.rarity, model.kappa, limit, *entries, first, last,
+            P, energies, X, covariances, total, weights, residual, freedom, dropped,
         )  # fmt: skip
         totals.append((first, total))
 
-    in_threads(part, q, len(rows.values) * r * r)
+    in_threads(part, q, len(entries.values) * r * r)
     unsure = sum((total for _, total in sorted(totals, key=lambda item: item[0])), np.zeros((r, r)))
     return Codes(X, unsure, residual, freedom, covariances, dropped)
+
+
+def squares_of(Y: NDArray[Any]) -> Vector:
+    """yᵀy of each row."""
+    return np.matmul(Y[:, None, :], Y[:, :, None])[:, 0, 0].astype(np.float64, copy=False)

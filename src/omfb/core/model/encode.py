@@ -128,7 +128,7 @@ def log_likelihood(model: Model, X: Any) -> Vector:
         x = codes.X[:, :r]
         signs, inverse_logs = np.linalg.slogdet(codes.covariances)
         del signs
-        entries = rows.as_rows()
+        entries = rows.entries
         scale = np.add.reduceat(
             np.append(log_noise[entries.features], 0.0), entries.starts[:-1]
         ) * (np.diff(entries.starts) > 0)

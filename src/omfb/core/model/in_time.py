@@ -177,7 +177,7 @@ def _codes_in_time(
     given = whitened(model, rows)
     if missing is None and not memory.codes.any():
         return codes_of(model, given, limit=outlier_limit(model)).X, np.empty((0, m))
-    entries = given.as_rows()
+    entries = given.entries
     C, kappa, phi = model.C, model.kappa, memory.codes
     starts = list(range(0, n, PART))
     carries = [np.zeros((r, r + 1))]

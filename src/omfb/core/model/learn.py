@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.recursion import gains, learn_features
-from ..kernels.shared import Rows, check_finite_step, gram, in_threads
+from ..kernels.recursion import gains, learn_features, steps
+from ..kernels.shared import check_finite_step, gram, in_threads
 from ..state import Info
 from .check import hide, judge_hidden, looking, outlier_limit
 from .codes import Codes, codes_of
@@ -28,6 +28,8 @@ from .state import LEAST_SHARE, Matrix, Model, Vector, rarity_of
 
 # So many outliers in a row are a change of level: they are believed.
 BELIEVED = 5
+# Observed shares from which on it is faster to go through all entries than through a list of them.
+MOSTLY = 0.3
 
 
 def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[Any], Info]:
@@ -56,8 +58,8 @@ def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[
 
 def _next_batch(model: Model) -> Model:
     """The model at the start of a batch, and of a period if one has ended."""
-    left = batch_rows(model.n_seen, model.settings.batch_size)
     gappy = model.gappy or model.n_entries < model.n_seen * len(model.C)
+    left = batch_rows(model.n_seen, model.n_components, gappy, model.settings.batch_size)
     model = replace(looking(model), gappy=gappy, batch_left=left, rarity=rarity_of(model.counts))
     if model.period_left == 0:
         return revised(model)
@@ -67,9 +69,9 @@ def _next_batch(model: Model) -> Model:
 def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
     """Learn from rows of one batch; also return their codes."""
     given = whitened(model, X)
-    shown, hidden = hide(model, X, given)
-    model = judge_hidden(model, shown, hidden)
-    rows, q = shown if model.gappy else given, len(given)
+    rows, hidden = hide(model, X, given)
+    model = judge_hidden(model, hidden)
+    q = len(given)
     limit = outlier_limit(model)
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = np.append(np.cumprod(keep[:0:-1])[::-1], 1.0)  # what the rows after it leave of a row
@@ -106,13 +108,13 @@ def _updated(
     """C, S and the counts after some rows, and x̃ᵀΣx̃ of each of these."""
     leverage = np.maximum(np.sum((codes.X @ model.Sigma) * codes.X, axis=1), 0.0)
     alike = model.counts.max() - model.counts.min() <= 1e-9 * model.counts.max()
-    if rows.full is not None and alike:
-        return _by_products(model, rows.full, codes, keep, after, leverage), leverage
+    if rows.complete and alike:
+        return _by_products(model, rows.values, codes, keep, after, leverage), leverage
     return _by_recursion(model, rows, codes, keep, leverage, reuse), leverage
 
 
 def _by_products(
-    model: Model, Y: NDArray[Any], codes: Codes, keep: Vector, after: Vector, leverage: Vector
+    model: Model, Y: Any, codes: Codes, keep: Vector, after: Vector, leverage: Vector
 ) -> Model:
     """Complete rows, and features that have all been observed alike."""
     X, dtype = codes.X, model.C.dtype
@@ -144,14 +146,17 @@ def _by_recursion(
     X, m = codes.X, len(model.C)
     before = model.C_codes
     assert before is not None
-    C = model.C if reuse and before is not model.C else model.C.copy()
     S = model.S.copy()
     S_inverse = np.linalg.inv(S)
     Z, h = np.empty_like(X), np.empty(len(X))
     gains(S, S_inverse, X, rows.shares, keep, Z, h)
     mean_counts = _mean_counts(model.n_rows, keep, rows.shares)
-    columns = by_feature(rows.as_rows(), m)
     counts, errors = model.counts.copy(), model.errors.copy()
+    if rows.values is not None and rows.shares.mean() > MOSTLY:
+        C = _by_steps(model, rows, X, Z, h, leverage, keep, mean_counts, counts, errors)
+        return replace(model, C=C, S=S, counts=counts, errors=errors)
+    C = model.C if reuse and before is not model.C else model.C.copy()
+    columns = by_feature(rows.entries, m)
     in_threads(
         lambda first, last: learn_features(
             C, before, *columns, first, last, X, Z, h, leverage, keep, mean_counts, counts, errors,
@@ -161,6 +166,30 @@ def _by_recursion(
         4 * len(columns.values) * X.shape[1],
     )  # fmt: skip
     return replace(model, C=C, S=S, counts=counts, errors=errors)
+
+
+def _by_steps(
+    model: Model, rows: Whitened, X: Matrix, Z: Matrix, h: Vector, leverage: Vector, keep: Vector,
+    mean_counts: Vector, counts: Vector, errors: Matrix,
+) -> NDArray[Any]:  # fmt: skip
+    """The dictionary after rows that are mostly observed; counts and errors change in place."""
+    C, before, Y = model.C, model.C_codes, rows.values
+    assert before is not None
+    assert Y is not None
+    m, dtype = len(C), C.dtype
+    E = (Y - X.astype(dtype) @ C.T).astype(np.float64, copy=False)
+    E_codes = E.copy() if before is C else (Y - X.astype(dtype) @ before.T).astype(np.float64)
+    seen = np.ones(E.shape, bool) if rows.seen is None else rows.seen
+    couplings = Z @ X.T
+    in_threads(
+        lambda first, last: steps(
+            E, E_codes, seen, couplings, h, leverage, keep, mean_counts, counts, errors,
+            LEAST_SHARE, first, last,
+        ),
+        m,
+        len(X) * E.size,
+    )  # fmt: skip
+    return C + E.astype(dtype, copy=False).T @ Z.astype(dtype)
 
 
 def _mean_counts(n_rows: float, keep: Vector, shares: Vector) -> Vector:
@@ -174,11 +203,20 @@ def _mean_counts(n_rows: float, keep: Vector, shares: Vector) -> Vector:
 
 
 def _without_outliers(model: Model, rows: Whitened, codes: Codes) -> tuple[Model, Whitened]:
-    """The rows without entries that are outliers, which are counted."""
-    starts, features, values = rows.as_rows()
-    dropped = codes.dropped
-    kept = np.concatenate([[0], np.cumsum(~dropped)])
-    outliers = model.outliers + np.bincount(features[dropped], minlength=len(model.C))
-    rest = Rows(kept[starts], features[~dropped], values[~dropped])
-    shares = np.diff(rest.starts) / len(model.C)
-    return replace(model, outliers=outliers), Whitened(None, rest, shares)
+    """The rows without entries that are outliers, which are counted.
+
+    A run of outliers of one feature is a change of its level: its last entries are believed.
+    """
+    dropped = codes.dropped.copy()
+    features = rows.entries.features
+    runs, outliers = model.runs.copy(), model.outliers.copy()
+    runs[features[~dropped]] = 0  # at least one entry fits: whatever began before it has ended
+    for feature in np.unique(features[dropped]).tolist():
+        run = int(model.runs[feature])
+        for at in np.flatnonzero(features == feature).tolist():
+            run = run + 1 if dropped[at] else 0
+            if run > BELIEVED:
+                dropped[at] = False
+            outliers[feature] += dropped[at]
+        runs[feature] = run
+    return replace(model, outliers=outliers, runs=runs), rows.without(dropped)

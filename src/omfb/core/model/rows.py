@@ -1,35 +1,71 @@
-"""Rows in the model's units: the noise is 1, and what is missing stays missing."""
+"""Rows in the model's units: the noise is 1, and what is missing is 0 and marked."""
 
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import canonical, check_finite, sparse_rows
-from ..kernels.entries import whiten
-from ..kernels.missing import compress
+from ..kernels.entries import listed, whiten
 from ..kernels.shared import Rows
-from .state import Model
+from .state import Model, Vector
 
 
-class Whitened(NamedTuple):
-    """Rows in units of the noise: all of them as an array where none misses an entry."""
+class Whitened:
+    """Rows in units of the noise.
 
-    full: NDArray[Any] | None
-    rows: Rows | None
-    shares: NDArray[np.float64]
-    """Of the features, how many each row observes."""
+    Attributes
+    ----------
+    values : ndarray of shape (q, m) or None
+        All entries, 0 where missing; None of a sparse matrix.
+    seen : ndarray of shape (q, m) or None
+        Which are not missing; None if none is, or there are no `values`.
+    shares : ndarray of shape (q,)
+        Of the features, how many each row observes.
+    """
+
+    def __init__(
+        self, n_features: int, values: NDArray[Any] | None, seen: NDArray[np.bool_] | None,
+        counts: NDArray[np.int64], entries: Rows | None = None,
+    ) -> None:  # fmt: skip
+        self.values, self.seen, self._counts, self._entries = values, seen, counts, entries
+        self.shares: Vector = counts / n_features
 
     def __len__(self) -> int:
         return len(self.shares)
 
-    def as_rows(self) -> Rows:
+    @property
+    def complete(self) -> bool:
+        """Whether no entry is missing."""
+        return self.values is not None and self.seen is None
+
+    @cached_property
+    def entries(self) -> Rows:
         """The observed entries, row by row."""
-        if self.rows is not None:
-            return self.rows
-        assert self.full is not None
-        return Rows(*compress(self.full))
+        if self._entries is not None:
+            return self._entries
+        assert self.values is not None
+        seen = np.ones(self.values.shape, bool) if self.seen is None else self.seen
+        return Rows(*listed(self.values, seen, self._counts))
+
+    def without(self, gone: NDArray[np.bool_]) -> "Whitened":
+        """The rows without some of their entries, given in the order of `entries`."""
+        starts, features, values = self.entries
+        kept = np.concatenate([[0], np.cumsum(~gone)])
+        rest = Rows(kept[starts], features[~gone], values[~gone])
+        counts = np.diff(rest.starts)
+        m = round(self._counts.max(initial=1) / max(self.shares.max(initial=0.0), 1e-300))
+        if self.values is None:
+            return Whitened(m, None, None, counts, rest)
+        dense, seen = self.values.copy(), np.ones(self.values.shape, bool)
+        if self.seen is not None:
+            seen = self.seen.copy()
+        rows = np.repeat(np.arange(len(self)), np.diff(starts))[gone]
+        dense[rows, features[gone]] = 0.0
+        seen[rows, features[gone]] = False
+        return Whitened(self.values.shape[1], dense, seen, counts, rest)
 
 
 def whitened(model: Model, X: Any) -> Whitened:
@@ -40,20 +76,20 @@ def whitened(model: Model, X: Any) -> Whitened:
         starts, features, values = sparse_rows(canonical(X))
         values = (values.astype(np.float64) - model.center[features]) * inverse[features]
         check_finite(values[None])
-        values = values.astype(dtype, copy=False)
-        return Whitened(None, Rows(starts, features, values), np.diff(starts) / m)
+        entries = Rows(starts, features, values.astype(dtype, copy=False))
+        return Whitened(m, None, None, np.diff(starts), entries)
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
-    out, counts = np.empty(Y.shape, dtype), np.empty(len(Y), np.int64)
-    if not whiten(Y, model.center, inverse, out, counts):
+    out, seen = np.empty(Y.shape, dtype), np.empty(Y.shape, bool)
+    counts = np.empty(len(Y), np.int64)
+    if not whiten(Y, model.center, inverse, out, seen, counts):
         check_finite(Y)
         raise ValueError(
             "X contains values too large beside what the model has learned. Rescale X, or fit a "
             "new model to data of this size."
         )
-    if len(counts) == 0 or counts.min() == m:
-        return Whitened(out, None, counts / m)
-    return Whitened(None, Rows(*compress(out)), counts / m)
+    complete = len(counts) == 0 or counts.min() == m
+    return Whitened(m, out, None if complete else seen, counts)
 
 
 def by_feature(rows: Rows, n_features: int) -> Rows:

@@ -14,12 +14,19 @@ FIRST_PERIOD, LAST_PERIOD = 4, 16
 LEAST_PERIOD = 64
 
 
-def batch_rows(n_seen: int, batch_size: int | None) -> int:
-    """Rows of a batch that begins after so many."""
+def batch_rows(n_seen: int, n_components: int, gappy: bool, batch_size: int | None) -> int:
+    """Rows of a batch that begins after so many.
+
+    A batch of fewer rows than components would take longer for its Gram matrix than for its rows.
+    Complete rows learn so fast from any dictionary that their batches need not begin short.
+    """
     if batch_size is not None:
         return batch_size
+    most = max(LAST_BATCH, -(-n_components // FIRST_BATCH) * FIRST_BATCH)
+    if not gappy:
+        return most
     rows = n_seen // BATCH_SHARE // FIRST_BATCH * FIRST_BATCH
-    return min(max(rows, FIRST_BATCH), LAST_BATCH)
+    return min(max(rows, FIRST_BATCH), most)
 
 
 def period_rows(n_seen: int, n_components: int) -> int:
