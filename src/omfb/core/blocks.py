@@ -13,7 +13,7 @@ from .kernels.missing import compress
 from .kernels.shared import Rows
 
 # Rows with holes go through the kernel this many at a time: enough to hide the cost of a call.
-GAPPY_ROWS = 128
+MISSING_ROWS = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ def pieces(X: Any, length: int, *, whole: bool = False) -> Iterator[Piece]:
     """
     if scipy.sparse.issparse(X):
         rows = sparse_rows(X)
-        step = length if whole else GAPPY_ROWS
+        step = length if whole else MISSING_ROWS
         for start in range(0, len(rows), step):
             yield rows.part(start, min(start + step, len(rows)))
         return
@@ -88,8 +88,8 @@ def sparse_rows(X: Any) -> Rows:
     starts, features, values = X.indptr.astype(np.int64), X.indices, X.data
     missing = np.isnan(values)
     if missing.any():
-        kept = np.concatenate([[0], np.cumsum(~missing)])
-        starts, features, values = kept[starts], features[~missing], values[~missing]
+        before = np.concatenate([[0], np.cumsum(~missing)])
+        starts, features, values = before[starts], features[~missing], values[~missing]
     if not values.flags.writeable:  # as in `dense_rows`
         values = values.copy()
     return Rows(starts, features.astype(np.int32, copy=not features.flags.writeable), values)

@@ -9,7 +9,7 @@ import numpy as np
 from .blocks import Complete, Piece, pieces
 from .kernels.batch import shared_codes
 from .kernels.chain import Systems, chain
-from .kernels.missing_batch import gappy_codes, row_systems, told
+from .kernels.missing_batch import missing_codes, row_systems, residual_info
 from .kernels.shared import Matrix, check_finite_step, smallest_pivot
 from .state import Info, State
 from .step import in_units
@@ -36,9 +36,9 @@ def encode(state: State, X: Any) -> tuple[Matrix, Info]:
         if smooth or isinstance(piece, Complete):
             grams, P, energies = _systems(state, piece)
             part = next(chained) if smooth else shared_codes(grams[0], P, state.ridge, smallest)
-            info = told(grams, P, energies, part)
+            info = residual_info(grams, P, energies, part)
         else:
-            part, info = gappy_codes(state.C, state.G, piece, state.ridge, 0.0, None, smallest)
+            part, info = missing_codes(state.C, state.G, piece, state.ridge, 0.0, None, smallest)
         residual += info.residual
         energy += info.energy
         codes[at : at + len(piece)] = part

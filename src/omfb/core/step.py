@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from .blocks import Complete, Piece, complete_rows, pieces
 from .kernels.batch import learn_batch
-from .kernels.missing import learn_gappy
-from .kernels.missing_batch import learn_gappy_batch
+from .kernels.missing import learn_missing
+from .kernels.missing_batch import learn_missing_batch
 from .kernels.prior import rows_to_go, with_prior
 from .kernels.sequence import block_length, learn_block
 from .kernels.shared import Rows, Step, gram
@@ -17,7 +17,7 @@ from .start import first_dictionary
 from .state import Info, Rule, State
 
 # So few complete rows are learned from faster one by one than as a block.
-FEW = 2
+MAX_SINGLE_ROWS = 2
 # Of the mean energy of the first atoms: enough to keep a forgetting dictionary from fading
 # (see State.ridge), too little to be seen in a code.
 LEAST_RIDGE = 1e-6
@@ -82,22 +82,22 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     X = in_units(X, state)
     codes = np.empty((X.shape[0], state.C.shape[1]), state.C.dtype)
     if state.rule.shrink == 0.0:
-        state, told, _ = _learn_rows(state, X, codes, reuse)
-        return state, codes, told
+        state, info, _ = _learn_rows(state, X, codes, reuse)
+        return state, codes, info
     if state.rule.memory == 0.0:
         raise ValueError(
             f"shrink={state.rule.shrink!r} needs a memory that can hold it: set memory > 0, or "
             f"shrink=0 for the paper's rule."
         )
-    given, at, told = state.C, 0, Info(0.0, 0.0)
+    given, at, total = state.C, 0, Info(0.0, 0.0)
     while at < len(codes):
         here = slice(at, at + rows_to_go(state))
         mine = reuse or state.C is not given
         state, info, entries = _learn_rows(state, X[here], codes[here], mine)
         state = with_prior(state, len(codes[here]), entries, info.residual)
         at = here.stop
-        told = told.plus(info)
-    return state, codes, told
+        total = total.plus(info)
+    return state, codes, total
 
 
 def in_units(X: Any, state: State) -> Any:
@@ -139,16 +139,16 @@ def _learn(state: State, piece: Piece, reuse: bool, free: list[NDArray[Any]]) ->
     if state.rule.batch_size > 1:
         if isinstance(piece, Complete):
             return learn_batch(state, piece.Y, piece.N, reuse)
-        return learn_gappy_batch(state, piece, reuse)
+        return learn_missing_batch(state, piece, reuse)
     if state.rule.smooth > 0.0 and state.code is None:
         return _learn_first(state, piece.part(0, 1), reuse, free)
     if isinstance(piece, Rows):
-        return learn_gappy(state, piece, reuse)
-    if len(piece) > FEW:
+        return learn_missing(state, piece, reuse)
+    if len(piece) > MAX_SINGLE_ROWS:
         learned = learn_block(state, piece.Y, piece.N, reuse, free)
         if len(learned[1]) > 0:  # none if the small system is singular
             return learned
-    return learn_gappy(state, complete_rows(piece.Y), reuse)
+    return learn_missing(state, complete_rows(piece.Y), reuse)
 
 
 def _learn_first(state: State, row: Piece, reuse: bool, free: list[NDArray[Any]]) -> Step:

@@ -181,7 +181,7 @@ def learn_observed(C, features, values, x, k):
 
 
 @jit
-def gappy(
+def learn_each(
     C, G, S, S_inverse, starts, features, values, first,
     lam, memory, weight, ridge, smooth, inner_iter, smallest, x_before, X, totals,
 ):  # fmt: skip
@@ -230,9 +230,19 @@ def gappy(
         for j in range(r):
             x_first[j] += x[j]
         share = seen.shape[0] / C.shape[0]
-        fresher = before_row(S, lam, memory, weight + t, share, S_inverse)
+        inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
         before, epsilon, stretch, _, _, _ = alternate(
-            b, energy, H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work
+            b,
+            energy,
+            H,
+            S_inverse,
+            inverse_scale,
+            memory,
+            ridge,
+            smooth,
+            inner_iter,
+            x_before,
+            work,
         )
         if before < 0.0:
             return t
@@ -246,14 +256,14 @@ def gappy(
         learn_observed(C, seen, given, x, k)
         add_symmetric(G, k, g, epsilon, 1.0, 0.0)
         remember(S, lam, memory, weight + t, share, x)
-        remember_inverse(S_inverse, fresher, memory, share, k, stretch)
+        remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch)
         for j in range(r):
             X[t, j] = x[j]
             x_before[j] = x[j]
     return q
 
 
-def learn_gappy(state: State, rows: Rows, reuse: bool) -> Step:
+def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
     """Learn from rows with missing entries, one at a time; in place if C may be reused."""
     state = refreshed(state)
     rule, r = state.rule, state.C.shape[1]
@@ -265,7 +275,7 @@ def learn_gappy(state: State, rows: Rows, reuse: bool) -> Step:
     X, totals = np.empty((len(rows), r)), np.zeros(2)
     at = 0
     while True:
-        at = gappy(
+        at = learn_each(
             C, G, S, S_inverse, *rows, at, rule.lam, rule.memory, state.weight, state.ridge,
             state.smooth, rule.inner_iter, smallest, x_before, X, totals,
         )  # fmt: skip

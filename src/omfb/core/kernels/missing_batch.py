@@ -1,4 +1,4 @@
-"""A mini-batch with missing entries: what the paper left open, exact (design.md, 3.6).
+"""A mini-batch with missing entries: what the paper left open, exact (docs/design.md, "Other kinds of block").
 
 For fixed codes the objective separates by feature. With Ω_i the rows of the batch that observe
 feature i, X_i their codes and e_i their residuals,
@@ -126,7 +126,7 @@ def learn_features(
         previous_start, previous_end = start, end
 
 
-def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
+def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
     """Learn from one mini-batch with missing entries; in place if C may be reused."""
     state = refreshed(state)
     rule = state.rule
@@ -141,7 +141,7 @@ def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
     info = None
     try:
         for _ in range(rule.inner_iter):
-            X, now = gappy_codes(
+            X, now = missing_codes(
                 C, G, rows, state.ridge, state.smooth, state.code, smallest_pivot(C)
             )
             check_finite_step(X)
@@ -169,7 +169,7 @@ def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
     return learned, X, info
 
 
-def told(grams: Matrix, P: Matrix, energy: Matrix, X: Matrix) -> Info:
+def residual_info(grams: Matrix, P: Matrix, energy: Matrix, X: Matrix) -> Info:
     """Residual and energy of rows with these systems and codes."""
     fitted = (X[:, None] @ grams)[:, 0]
     residual = np.maximum(energy - np.sum((2.0 * P - fitted) * X, axis=1), 0.0)
@@ -185,7 +185,7 @@ def row_systems(C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Matrix,
     return grams, P, energy
 
 
-def gappy_codes(
+def missing_codes(
     C: NDArray[Any], G: Matrix, rows: Rows, ridge: float, smooth: float,
     x_before: Matrix | None, smallest: float,
 ) -> tuple[Matrix, Info]:  # fmt: skip
@@ -193,7 +193,7 @@ def gappy_codes(
     if smooth > 0.0:
         grams, P, energy = row_systems(C, G, rows)
         X = chain_one(grams, P, ridge, smooth, x_before, smallest)
-        return X, told(grams, P, energy, X)
+        return X, residual_info(grams, P, energy, X)
     q, r = len(rows), C.shape[1]
     X, regular = np.empty((q, r)), np.empty(q, np.bool_)
     residual, energy = np.empty(q), np.empty(q)
@@ -207,7 +207,7 @@ def gappy_codes(
     for t in np.flatnonzero(~regular).tolist():
         grams, P, _ = row_systems(C, G, rows.part(t, t + 1))
         X[t] = solve_minimum_norm(grams[0] + ridge * np.eye(r), P[0], smallest)
-        residual[t] = told(grams, P, energy[t : t + 1], X[t : t + 1]).residual
+        residual[t] = residual_info(grams, P, energy[t : t + 1], X[t : t + 1]).residual
     return X, Info(float(residual.sum()), float(energy.sum()))
 
 

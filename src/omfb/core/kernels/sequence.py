@@ -65,15 +65,25 @@ def sequence(
         for j in range(r):
             rhs[j] = b[j] + smooth * x_before[j]
         add_symmetric_and_multiply(H, v, u, on_vv, on_vu, on_uu, rhs, x_first)
-        fresher = before_row(S, lam, memory, weight + t, 1.0, S_inverse)
+        inverse_scale = before_row(S, lam, memory, weight + t, 1.0, S_inverse)
         before[t], epsilon[t], stretch, on_vv, on_vu, on_uu = alternate(
-            b, N[t, t], H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work
+            b,
+            N[t, t],
+            H,
+            S_inverse,
+            inverse_scale,
+            memory,
+            ridge,
+            smooth,
+            inner_iter,
+            x_before,
+            work,
         )
         if before[t] < 0.0:
             return t
         if memory < 1.0:
             remember(S, lam, memory, weight + t, 1.0, x)
-        remember_inverse(S_inverse, fresher, memory, 1.0, k, stretch)
+        remember_inverse(S_inverse, inverse_scale, memory, 1.0, k, stretch)
         for j in range(r):
             X[t, j] = x[j]
             K[t, j] = k[j]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..state import Info, Rule, State
-from .small import invert_anyway, kept
+from .small import invert_anyway, retained_fraction
 
 Matrix = NDArray[np.float64]
 Step = tuple[State, Matrix, Info]
@@ -74,8 +74,8 @@ def refreshed(state: State) -> State:
 def precision_before(
     S: Matrix, rule: Rule, weight: float, rows: int, share: float
 ) -> tuple[Matrix, Matrix]:
-    """S̄ = kept S + (1 − ρ) λ I before a batch of rows, and its inverse."""
-    S_before = kept(float(rule.memory), weight, float(rows), float(share)) * S
+    """S̄ = retained S + (1 − ρ) λ I before a batch of rows, and its inverse."""
+    S_before = retained_fraction(float(rule.memory), weight, float(rows), float(share)) * S
     S_before += (1.0 - rule.memory) * rule.lam * np.eye(len(S))
     return S_before, inverse_of(S_before)
 

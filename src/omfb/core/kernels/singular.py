@@ -12,14 +12,16 @@ Matrix = NDArray[np.float64]
 
 def solve_minimum_norm(G: Matrix, rhs: Matrix, smallest: float) -> Matrix:
     """The shortest least squares solution of G x = rhs for a symmetric G ≥ 0."""
+    if not np.isfinite(G).all():  # eigh does not converge; the caller refuses what is not finite
+        return np.full_like(rhs, np.nan)
     # Scaled by its largest entry: eigenvalues of 1e-300 would vanish in eigh.
     scale = float(np.max(np.abs(np.diagonal(G))))
     if not scale > 0.0:
         return np.zeros_like(rhs)
     values, vectors = np.linalg.eigh(G / scale)
-    kept = values > smallest * values[-1]
-    basis = vectors[:, kept]
-    solution: Matrix = (basis / values[kept]) @ (basis.T @ (rhs / scale))
+    nonzero = values > smallest * values[-1]
+    basis = vectors[:, nonzero]
+    solution: Matrix = (basis / values[nonzero]) @ (basis.T @ (rhs / scale))
     return solution
 
 
@@ -27,7 +29,7 @@ def alternate_minimum_norm(
     G: Matrix, b: Matrix, n: float, S_before_inverse: Matrix, pull: float, pulled: Matrix,
     inner_iter: int, smallest: float,
 ) -> tuple[Matrix, Matrix, Matrix, float, float]:  # fmt: skip
-    """Return x, k, g, ε and the residual energy before learning; the textbook form of 3.2.
+    """Return x, k, g, ε and the residual energy before learning; in textbook form.
 
     `pull` is α + τ and `pulled` is τ x₋.
     """
