@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import Complete, Piece, pieces
-from .kernels.batch import shared_codes
+from .blocks import Complete, pieces
 from .kernels.chain import Systems, chain
-from .kernels.missing_batch import missing_codes, row_systems, residual_info
-from .kernels.shared import Matrix, check_finite_step, smallest_pivot
+from .kernels.codes import Quadratic, penalty_of
+from .kernels.missing_batch import missing_codes, residual_info, row_systems
+from .kernels.shared import Matrix, Rows, check_finite_step
 from .state import Info, State
 from .step import in_units
 
-# Rows that are coded together; also bounds the (rows, r, r) systems of a smooth sequence.
-ROWS = 256
+# Entries of the rows that are coded together, and the fewest rows: enough to hide the calls.
+ENTRIES = 1 << 20
+FEWEST_ROWS = 256
+# Rows of a smooth sequence that are coded together: bounds their systems (rows, r, r).
+SMOOTH_ROWS = 256
 
 
 @np.errstate(over="ignore", invalid="ignore")  # found, and refused, on the way
@@ -27,38 +30,39 @@ def encode(state: State, X: Any) -> tuple[Matrix, Info]:
     """
     X = in_units(X, state)
     codes = np.empty((X.shape[0], state.C.shape[1]))
-    residual = energy = 0.0
+    penalty = penalty_of(state)
+    total = Info(0.0, 0.0)
     at = 0
-    smooth = state.smooth > 0.0
-    chained = iter(_chained(state, X) if smooth and len(codes) else [])
-    smallest = smallest_pivot(state.C)
-    for piece in pieces(X, ROWS, whole=smooth):
+    smooth = isinstance(penalty, Quadratic) and penalty.smooth > 0.0
+    chained = iter(_chained(state, penalty, X) if smooth and len(codes) else [])
+    length = SMOOTH_ROWS if smooth else max(FEWEST_ROWS, ENTRIES // X.shape[1])
+    for piece in pieces(X, length):
         if smooth or isinstance(piece, Complete):
             grams, P, energies = _systems(state, piece)
-            part = next(chained) if smooth else shared_codes(grams[0], P, state.ridge, smallest)
+            part = next(chained) if smooth else penalty.codes(grams[0], P)
             info = residual_info(grams, P, energies, part)
         else:
-            part, info = missing_codes(state.C, state.G, piece, state.ridge, 0.0, None, smallest)
-        residual += info.residual
-        energy += info.energy
+            part, info = missing_codes(penalty, state.C, state.G, piece)
+        total = total.plus(info)
         codes[at : at + len(piece)] = part
         at += len(piece)
     check_finite_step(codes)
-    return codes, Info(residual, energy)
+    return codes, total
 
 
-def _systems(state: State, piece: Piece) -> tuple[Matrix, Matrix, Matrix]:
+def _systems(state: State, piece: Complete | Rows) -> tuple[Matrix, Matrix, Matrix]:
     """G_Ω (one for all complete rows), C_Ωᵀy and yᵀy of a piece."""
     if isinstance(piece, Complete):
         P = (piece.Y @ state.C).astype(np.float64, copy=False)
-        return state.G[None], P, np.diagonal(piece.N).astype(np.float64)
+        return state.G[None], P, piece.squares
     return row_systems(state.C, state.G, piece)
 
 
-def _chained(state: State, X: Any) -> list[Matrix]:
+def _chained(state: State, penalty: Quadratic, X: Any) -> list[Matrix]:
     def part(start: int) -> Systems:
-        (piece,) = pieces(X[start : start + ROWS], ROWS, whole=True)
+        (piece,) = pieces(X[start : start + SMOOTH_ROWS], SMOOTH_ROWS)
         return _systems(state, piece)[:2]
 
-    parts: list[Callable[[], Systems]] = [partial(part, at) for at in range(0, X.shape[0], ROWS)]
-    return chain(parts, state.ridge, state.smooth, None, smallest_pivot(state.C))
+    starts = range(0, X.shape[0], SMOOTH_ROWS)
+    parts: list[Callable[[], Systems]] = [partial(part, at) for at in starts]
+    return chain(penalty, parts, None)

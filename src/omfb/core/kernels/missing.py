@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..state import Info, State
+from .codes import Penalty, Quadratic, alternate_row, penalty_of
 from .compiling import jit
 from .shared import (
     Matrix,
@@ -22,19 +23,19 @@ from .shared import (
     inverse_to_keep,
     precision_before,
     refreshed,
-    smallest_pivot,
 )
-from .singular import alternate_minimum_norm
 from .small import (
     add_symmetric,
     alternate,
     before_row,
     copy,
     dot,
+    factorise,
     invert,
     multiply,
     remember,
     remember_inverse,
+    solve,
 )
 
 # Taking the missing side off G leaves G_Ω with an error of G's size. Where the missing
@@ -171,6 +172,33 @@ def project(C, features, values, b):
 
 
 @jit
+def solve_few(C, features, values, smallest, x):
+    """The shortest x with C_Ω x = y for no more observed entries than components.
+
+    By C_Ω C_Ωᵀ, whose size is that of the observed entries; False if it is numerically singular.
+    """
+    count = features.shape[0]
+    A = np.empty((count, count))
+    weights = np.empty(count)
+    x[:] = 0.0
+    for s in range(count):
+        for p in range(s + 1):
+            A[s, p] = dot(C[features[s]], C[features[p]])
+            A[p, s] = A[s, p]
+    if not factorise(A, smallest):
+        return False
+    for _ in range(2):  # once more for what rounding left
+        for s in range(count):
+            weights[s] = values[s] - dot(C[features[s]], x)
+        solve(A, weights)
+        for s in range(count):
+            row = C[features[s]]
+            for j in range(x.shape[0]):
+                x[j] += weights[s] * row[j]
+    return True
+
+
+@jit
 def learn_observed(C, features, values, x, k):
     """c_i ← c_i + (y_i − c_iᵀx) k for the observed features i."""
     for at in range(features.shape[0]):
@@ -189,7 +217,7 @@ def learn_each(
 
     Changes C, G, S, S_inverse and x_before (the last code) in place; fills the codes X and adds
     to the totals: residual energy before learning, and observed energy. A row whose small system
-    is numerically singular is left untouched: it is for `singular.py`. So is a row t whose code
+    is numerically singular is left untouched: it is for `alternate_row`. So is a row t whose code
     or gain overflows, and −1 − t returned.
     """
     q = starts.shape[0] - 1
@@ -211,8 +239,25 @@ def learn_each(
                 X[t, j] = x_before[j]
             continue
         energy = project(C, seen, given, b)
-        if seen.shape[0] < r and pull == 0.0:
-            return t
+        share = seen.shape[0] / C.shape[0]
+        if seen.shape[0] <= r and pull == 0.0:
+            # The code fits the row, so that the dictionary stays as it is.
+            if not solve_few(C, seen, given, smallest, x):
+                return t
+            if not np.isfinite(dot(x, x)):
+                return -1 - t
+            inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
+            multiply(S_inverse, x, k)
+            stretch = 1.0 + inverse_scale * max(dot(x, k), 0.0)
+            for j in range(r):
+                k[j] *= inverse_scale / stretch
+            totals[1] += energy
+            remember(S, lam, memory, weight + t, share, x)
+            remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch)
+            for j in range(r):
+                X[t, j] = x[j]
+                x_before[j] = x[j]
+            continue
         observed_gram(C, G, seen, A)
         for j in range(r):
             A[j, j] += pull
@@ -229,7 +274,6 @@ def learn_each(
         multiply(H, left, x)
         for j in range(r):
             x_first[j] += x[j]
-        share = seen.shape[0] / C.shape[0]
         inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
         before, epsilon, stretch, _, _, _ = alternate(
             b,
@@ -270,21 +314,24 @@ def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
     C = state.C if reuse else state.C.copy()
     G, S = state.G.copy(), state.S.copy()
     S_inverse = inverse_to_keep(S, rule)
-    smallest = smallest_pivot(C)
+    penalty = penalty_of(state)
     x_before = np.zeros(r) if state.code is None else state.code.copy()
     X, totals = np.empty((len(rows), r)), np.zeros(2)
     at = 0
     while True:
-        at = learn_each(
-            C, G, S, S_inverse, *rows, at, rule.lam, rule.memory, state.weight, state.ridge,
-            state.smooth, rule.inner_iter, smallest, x_before, X, totals,
-        )  # fmt: skip
+        if isinstance(penalty, Quadratic):
+            at = learn_each(
+                C, G, S, S_inverse, *rows, at, float(rule.lam), float(rule.memory), state.weight,
+                penalty.ridge, penalty.smooth, int(rule.inner_iter), penalty.smallest, x_before, X,
+                totals,
+            )  # fmt: skip
         if at == len(rows):
             break
         if at < 0:
             check_finite_step(np.array([np.inf]))
         _, seen, given = rows.part(at, at + 1)
-        X[at], *energies = _learn_singular(state, C, G, S, state.weight + at, seen, given, x_before)
+        now = replace(state, C=C, n_seen=state.n_seen + at)
+        X[at], *energies = _learn_one(now, penalty, G, S, seen, given, x_before)
         totals += energies
         S_inverse = inverse_to_keep(S, rule)
         x_before = X[at].copy()
@@ -296,21 +343,21 @@ def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
     return learned, X, Info(*totals.tolist())
 
 
-def _learn_singular(
-    state: State, C: NDArray[Any], G: Matrix, S: Matrix, weight: float,
-    seen: NDArray[np.int32], given: NDArray[Any], x_before: Matrix,
+def _learn_one(
+    state: State, penalty: Penalty, G: Matrix, S: Matrix, seen: NDArray[np.int32],
+    given: NDArray[Any], x_before: Matrix,
 ) -> tuple[Matrix, float, float]:  # fmt: skip
-    """One row by minimum-norm codes; changes C, G and S in place."""
-    b = np.empty(C.shape[1])
-    G_seen = np.empty_like(G)
+    """One row with codes of any penalty; changes C, G and S in place."""
+    rule, C = state.rule, state.C
+    b, G_seen = np.empty(C.shape[1]), np.empty_like(G)
     n = project(C, seen, given, b)
     observed_gram(C, G, seen, G_seen)
-    S_before, S_before_inverse = precision_before(S, state.rule, weight, 1, len(seen) / len(C))
-    x, k, g, epsilon, before = alternate_minimum_norm(
-        G_seen, b, n, S_before_inverse, state.ridge + state.smooth, state.smooth * x_before,
-        state.rule.inner_iter, smallest_pivot(C),
-    )  # fmt: skip
-    S_after = S_before + len(seen) / len(C) * np.outer(x, x) if state.rule.memory > 0.0 else S
+    share = len(seen) / len(C)
+    S_before, S_before_inverse = precision_before(S, rule, state.weight, 1, share)
+    x, k, g, epsilon, before = alternate_row(
+        penalty, G_seen, b, n, S_before_inverse, rule.inner_iter, x_before
+    )
+    S_after = S_before + share * np.outer(x, x) if rule.memory > 0.0 and len(seen) else S
     check_finite_step(x, k, g, np.array([epsilon]), S_after)
     learn_observed(C, seen, given, x, k)
     add_symmetric(G, k, g, epsilon, 1.0, 0.0)

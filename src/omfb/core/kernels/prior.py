@@ -16,8 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..state import MOSTLY_OBSERVED, State
-from .shared import check_finite_step, gram, inverse_of, smallest_pivot
-from .singular import solve_minimum_norm
+from .codes import smallest_pivot, solve_minimum_norm
+from .shared import check_finite_step, gram, inverse_of
 
 PERIOD = 4  # times r, in rows
 
@@ -46,7 +46,7 @@ def with_prior(state: State, rows: int, entries: int, residual: float) -> State:
         left *= 1.0 - since / state.weight
     eye = np.eye(r)
     pulled = share * state.G + (state.ridge + state.smooth) * eye
-    covariance = solve_minimum_norm(pulled, eye, smallest_pivot(state.C))
+    covariance = solve_minimum_norm(pulled, eye, smallest_pivot(state.C.dtype))
     S_after = state.S + max(rule.shrink - left * state.prior, 0.0) * eye
     S_after += remembered * share * (residual / entries) * covariance
     check_finite_step(S_after)
