@@ -1,16 +1,18 @@
-"""Codes of rows for a dictionary that stays as it is, and how much of the rows they explain."""
+"""Codes of rows for a dictionary that stays as it is, what they explain, and what they fill in."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
 
-from .blocks import Complete, pieces
+from .blocks import Complete, check_finite, dense_with_holes, pieces
 from .kernels.chain import Systems, chain
 from .kernels.codes import Quadratic, penalty_of
 from .kernels.missing_batch import missing_codes, residual_info, row_systems
-from .kernels.shared import Matrix, Rows, check_finite_step
+from .kernels.shared import Matrix, Rows, check_finite_step, row_squares
 from .state import Info, State
 from .step import in_units
 
@@ -33,8 +35,10 @@ def encode(state: State, X: Any) -> tuple[Matrix, Info]:
     penalty = penalty_of(state)
     total = Info(0.0, 0.0)
     at = 0
+    chained: Iterator[Matrix] = iter([])
     smooth = isinstance(penalty, Quadratic) and penalty.smooth > 0.0
-    chained = iter(_chained(state, penalty, X) if smooth and len(codes) else [])
+    if isinstance(penalty, Quadratic) and penalty.smooth > 0.0 and len(codes) > 0:
+        chained = iter(_chained(state, penalty, X))
     length = SMOOTH_ROWS if smooth else max(FEWEST_ROWS, ENTRIES // X.shape[1])
     for piece in pieces(X, length):
         if smooth or isinstance(piece, Complete):
@@ -48,6 +52,36 @@ def encode(state: State, X: Any) -> tuple[Matrix, Info]:
         at += len(piece)
     check_finite_step(codes)
     return codes, total
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def fill(state: State, X: Any) -> NDArray[Any]:
+    """The rows of X with their missing entries filled; what is observed stays bit for bit.
+
+    Complete rows are copied and no more: nobody asks for their codes.
+    """
+    if scipy.sparse.issparse(X):
+        filled = dense_with_holes(X)
+        incomplete = np.arange(len(filled))
+    else:
+        filled = np.array(X)
+        length = max(FEWEST_ROWS, ENTRIES // X.shape[1])
+        squares = [row_squares(filled[at : at + length]) for at in range(0, len(filled), length)]
+        incomplete = np.flatnonzero(~np.isfinite(np.concatenate([np.empty(0), *squares])))
+    if state.smooth > 0.0 and len(incomplete) > 0:
+        codes = encode(state, X)[0][incomplete]
+    elif len(incomplete) == len(filled):
+        codes = encode(state, X)[0]
+    else:
+        check_finite(filled[incomplete], squares=False)
+        codes = encode(state, filled[incomplete])[0]
+    C = state.C * state.C.dtype.type(state.scale)
+    for at in range(0, len(incomplete), FEWEST_ROWS):
+        here = incomplete[at : at + FEWEST_ROWS]
+        rows = filled[here]
+        known = codes[at : at + FEWEST_ROWS].astype(C.dtype, copy=False) @ C.T
+        filled[here] = np.where(np.isnan(rows), known, rows)
+    return filled
 
 
 def _systems(state: State, piece: Complete | Rows) -> tuple[Matrix, Matrix, Matrix]:

@@ -120,7 +120,8 @@ def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple
     at = entries = 0
     total = Info(0.0, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # found, and refused, by the kernels
-        for (state, new_codes, info), observed in learn(state, X, reuse):
+        for learned, observed in learn(state, X, reuse):
+            state, new_codes, info = learned
             codes[at : at + len(new_codes)] = new_codes
             at += len(new_codes)
             entries += observed

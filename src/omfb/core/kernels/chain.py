@@ -31,6 +31,7 @@ Systems = tuple[Matrix, Matrix]
 def eliminate(grams, P, ridge, smooth, has_past, has_future, carry, inverses, eta):
     """Fill Λ⁻¹ and η of each row and move `carry` on; the last Λ of all is left as it is."""
     q, r = P.shape
+    solution = np.empty(r)
     for t in range(q):
         gram = grams[min(t, grams.shape[0] - 1)]
         inverse = inverses[t]
@@ -44,8 +45,11 @@ def eliminate(grams, P, ridge, smooth, has_past, has_future, carry, inverses, et
         if on == 0.0:
             return
         invert(inverse, 0.0)
-        carry[:, :r] = inverse
-        multiply(inverse, eta[t], carry[:, r])
+        multiply(inverse, eta[t], solution)
+        for i in range(r):
+            for j in range(r):
+                carry[i, j] = inverse[i, j]
+            carry[i, r] = solution[i]
 
 
 @jit

@@ -7,12 +7,13 @@ A code x of a row with the Gram matrix G and the projection b minimises
 Every kind of block asks a `Penalty` for codes. The dictionary's update and all that follows from it
 (G, b, the block recursion of `sequence.py`) hold for whatever code the penalty chose.
 
-To add a penalty, write one new file with a class that has `smooth = 0.0` and `codes`, and let
-`penalty_of` return it for the rules that ask for it. Nothing else changes: complete rows then go
-through `sequence_with`, rows with missing entries through `alternate_row`, mini-batches and `encode`
-through `codes` itself. A penalty whose codes are a linear function of b may have compiled kernels of
-its own besides; that is what `Quadratic` does (`sequence`, `learn_each`, `solve_each`, `chain`),
-with the same result as these.
+To add a penalty, write one new file with a class that has `codes` and `smooth = 0.0`, and give it
+to the rule as `penalty`, or let `penalty_of` make it of the rule's numbers (for an example see
+`tests/core/test_codes.py`). Nothing else changes: complete rows then go through `sequence_with`,
+rows with missing entries through `alternate_row`, mini-batches and `encode` through `codes` itself.
+
+A penalty whose codes are linear in b may have compiled kernels besides, with the same result: that
+is what `Quadratic` has (`sequence`, `learn_each`, `solve_each`, `chain`), chosen by its type.
 """
 
 from typing import NamedTuple, Protocol
@@ -55,7 +56,10 @@ class Quadratic(NamedTuple):
 
 
 def penalty_of(state: State) -> Penalty:
-    """The penalty that a state's rule asks for."""
+    """The penalty that a state's rule asks for: its own, or that of ridge and smooth."""
+    own: Penalty | None = getattr(state.rule, "penalty", None)
+    if own is not None:
+        return own
     return Quadratic(float(state.ridge), float(state.smooth), smallest_pivot(state.C.dtype))
 
 

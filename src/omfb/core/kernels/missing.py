@@ -30,18 +30,17 @@ from .small import (
     before_row,
     copy,
     dot,
-    factorise,
     invert,
     multiply,
     remember,
     remember_inverse,
-    solve,
 )
 
 # Taking the missing side off G leaves G_Ω with an error of G's size. Where the missing
 # features hold nearly all of an atom's energy, that error is too large: sum the observed side.
 SMALLEST_SHARE_LEFT = 1e-3
-STRIP = 64
+# Rows of C that are multiplied at a time; not a power of two, which would share cache lines.
+STRIP = 192
 
 
 @jit
@@ -85,7 +84,9 @@ def gram_of_rows(C, rows, out):
             row = C[rows[at + s]]
             for j in range(r):
                 strip[j, s] = row[j]
-        strip[:, count:width] = 0.0
+        for j in range(r):
+            for s in range(count, width):
+                strip[j, s] = 0.0
         for i in range(0, padded, 4):
             a, b, c, d = strip[i], strip[i + 1], strip[i + 2], strip[i + 3]
             for j in range(0, i + 4, 2):
@@ -100,15 +101,14 @@ def gram_of_rows(C, rows, out):
                     bf += b[s] * f[s]
                     cf += c[s] * f[s]
                     df += d[s] * f[s]
-                left, right = total[i : i + 4, j], total[i : i + 4, j + 1]
-                left[0] += ae
-                left[1] += be
-                left[2] += ce
-                left[3] += de
-                right[0] += af
-                right[1] += bf
-                right[2] += cf
-                right[3] += df
+                total[i, j] += ae
+                total[i + 1, j] += be
+                total[i + 2, j] += ce
+                total[i + 3, j] += de
+                total[i, j + 1] += af
+                total[i + 1, j + 1] += bf
+                total[i + 2, j + 1] += cf
+                total[i + 3, j + 1] += df
     for i in range(r):
         for j in range(i + 1):
             out[i, j] = total[i, j]
@@ -137,23 +137,25 @@ def observed_gram(C, G, features, out):
     if features.shape[0] == m:
         copy(G, out)
         return
-    if 2 * features.shape[0] > m:
-        gram_of_rows(C, complement(features, m), out)
-        accurate = True
+    by_missing = 2 * features.shape[0] > m
+    while True:  # once, or twice: two calls of the kernel would be compiled twice
+        gram_of_rows(C, complement(features, m) if by_missing else features, out)
+        if not by_missing:
+            return
         for i in range(r):
             for j in range(r):
                 out[i, j] = G[i, j] - out[i, j]
-            accurate = accurate and out[i, i] > SMALLEST_SHARE_LEFT * G[i, i]
-        if accurate:
+            by_missing = by_missing and out[i, i] > SMALLEST_SHARE_LEFT * G[i, i]
+        if by_missing:  # accurate
             return
-    gram_of_rows(C, features, out)
 
 
 @jit
 def project(C, features, values, b):
     """b = C_Ωᵀ y_Ω; returns y_Ωᵀ y_Ω."""
     n = 0.0
-    b[:] = 0.0
+    for j in range(C.shape[1]):
+        b[j] = 0.0
     count = features.shape[0]
     for at in range(0, count - 3, 4):  # four features at a time: b is loaded a quarter as often
         o, p, q, s = features[at], features[at + 1], features[at + 2], features[at + 3]
@@ -179,18 +181,19 @@ def solve_few(C, features, values, smallest, x):
     """
     count = features.shape[0]
     A = np.empty((count, count))
-    weights = np.empty(count)
-    x[:] = 0.0
+    weights, errors = np.empty(count), np.empty(count)
+    for j in range(x.shape[0]):
+        x[j] = 0.0
     for s in range(count):
         for p in range(s + 1):
             A[s, p] = dot(C[features[s]], C[features[p]])
             A[p, s] = A[s, p]
-    if not factorise(A, smallest):
+    if not invert(A, smallest):
         return False
     for _ in range(2):  # once more for what rounding left
         for s in range(count):
-            weights[s] = values[s] - dot(C[features[s]], x)
-        solve(A, weights)
+            errors[s] = values[s] - dot(C[features[s]], x)
+        multiply(A, errors, weights)
         for s in range(count):
             row = C[features[s]]
             for j in range(x.shape[0]):

@@ -1,4 +1,4 @@
-"""A mini-batch with missing entries: what the paper left open, exact (docs/design.md, "Other kinds of block").
+"""A mini-batch with missing entries: what the paper left open, exact.
 
 For fixed codes the objective separates by feature. With Ω_i the rows of the batch that observe
 feature i, X_i their codes and e_i their residuals,
@@ -84,7 +84,7 @@ def learn_features(
     """
     r = C.shape[1]
     most = X.shape[0]
-    inner = np.empty((most, most))
+    A = np.empty((1, 1))
     outer = np.empty((r, r))
     error = np.empty(most)
     change = np.empty(r)
@@ -97,10 +97,11 @@ def learn_features(
         for s in range(count):
             error[s] = values[start + s] - dot(C_before[f], X[rows[start + s]])
             same = same and rows[start + s] == rows[previous_start + s]
-        change[:] = 0.0
+        for j in range(r):
+            change[j] = 0.0
         if count <= r:
-            A = inner[:count, :count]
-            if not same:
+            if not same or A.shape[0] != count:
+                A = np.empty((count, count))  # a part of a larger array would be another type
                 for s in range(count):
                     for p in range(count):
                         A[s, p] = T[rows[start + s], rows[start + p]]

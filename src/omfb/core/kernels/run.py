@@ -8,6 +8,7 @@ while this one is in small space.
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class Run:
         self._width = max(256, SLICE_BYTES // (r * C.itemsize))
         count = min(MOST_PIECES, -(-m // self._width))
         edges = [m * at // count for at in range(count + 1)]
-        self._pieces = [slice(*edge) for edge in zip(edges[:-1], edges[1:], strict=True)]
+        self._pieces = [slice(*edge) for edge in pairwise(edges)]
 
     def learn(self, Y: NDArray[Any], length: int, most: int) -> tuple[Matrix, Info]:
         """Learn from block after block, of `most` rows at least; return the rows' codes."""
@@ -123,7 +124,7 @@ class Run:
 
     def _update(self, block: Block, Y: NDArray[Any], after: NDArray[Any] | None) -> Matrix | None:
         """C ← C (I − XᵀB) + YᵀB, and the P of the block after it."""
-        C, (m, r) = self.C, self.C.shape
+        C, r = self.C, self.C.shape[1]
         new = C if self._mine else np.empty_like(C)
         X, B = block.X.astype(C.dtype, copy=False), block.B.astype(C.dtype, copy=False)
         A = np.eye(r, dtype=C.dtype) - X.T @ B

@@ -1,7 +1,8 @@
 """Small space: what every kind of step does in r dimensions.
 
 One row's alternation (docs/design.md, "Inner rounds cost nothing in m"), written with
-H = (G_Ω + (α+τ) I)⁻¹ alone. With k and x of one round, g = Cᵀe, ε = eᵀe, the Gram matrix after the update is
+H = (G_Ω + (α+τ) I)⁻¹ alone. With k and x of one round, g = Cᵀe, ε = eᵀe, the Gram matrix after
+the update is
 
     G' = G + g kᵀ + k gᵀ + ε k kᵀ,     b' = b + k (n − bᵀx)
 
@@ -88,8 +89,10 @@ def _invert(M, smallest, raised):
     columns = np.zeros((4, r))
     factors = np.zeros((4, r))
     for first in range(0, r, 4):
-        columns[:] = 0.0
-        factors[:] = 0.0
+        for s in range(4):
+            for i in range(r):
+                columns[s, i] = 0.0
+                factors[s, i] = 0.0
         for s in range(min(4, r - first)):
             size = diagonal[first + s]
             if not _sweep(M, first + s, columns, factors, s, smallest * size, raised * size):
@@ -155,7 +158,9 @@ def factorise(M, smallest):
     scaled = np.zeros((4, r))  # four rows of D U
     for first in range(0, r, 4):
         count = min(4, r - first)
-        scaled[:] = 0.0
+        for s in range(4):
+            for i in range(r):
+                scaled[s, i] = 0.0
         for s in range(count):
             p = first + s
             row, right = scaled[s, p:], M[p, p:]
@@ -198,9 +203,9 @@ def solve(U, x):
 
 @jit
 def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter, x_before, work):
-    """Alternate code and dictionary `inner_iter` times in small space; S̄⁻¹ is inverse_scale S_inverse.
+    """Alternate code and dictionary `inner_iter` times in small space.
 
-    `work` is (7, r): its row 5 is the first code H (b + τ x₋), and x, k, g, u, v are left in rows
+    S̄⁻¹ is inverse_scale S_inverse. `work` is (7, r): its row 5 is the first code H (b + τ x₋), and x, k, g, u, v are left in rows
     0 to 4. Returns the residual energy before learning, ε, 1 + xᵀS̄⁻¹x, and the coefficients of H'
     on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is negative where the system has become singular.
     """
@@ -227,7 +232,8 @@ def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_it
         if pull != 0.0:
             multiply(H, g, v)
         elif round_ == 0:
-            v[:] = 0.0  # g is zero: x is the least squares code
+            for j in range(r):
+                v[j] = 0.0  # g is zero: x is the least squares code
         p = dot(k, u)
         gamma = 1.0 + dot(g, u)
         delta = max(epsilon - dot(g, v), 0.0)
@@ -289,8 +295,9 @@ def retained_fraction(memory, weight, rows, share):
 
 @jit
 def before_row(S, lam, memory, weight, share, S_inverse):
-    """Make inverse_scale S_inverse = S̄⁻¹ for the next row, S̄ = retained S + (1 − ρ) λ I; returns `inverse_scale`.
+    """Make S_inverse, and return inverse_scale, so that their product is S̄⁻¹ for the next row.
 
+    S̄ is retained S + (1 − ρ) λ I.
     For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps it by a rank-one update; the
     leak of 0 < ρ < 1 has full rank, which costs a new inverse.
     """

@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from itertools import count
 from typing import Any
@@ -113,10 +113,8 @@ class Work:
     def __init__(self, task: Task, n: int, helpers: int) -> None:
         self._task, self._n, self._next = task, n, count()
         self._helpers: list[Future[Any]] = []
-        try:
+        with suppress(RuntimeError):  # the interpreter is ending: the caller does it all
             self._helpers = [_pool().submit(self._take) for _ in range(helpers)]
-        except RuntimeError:  # the interpreter is ending: the caller does it all
-            pass
 
     def finish(self) -> None:
         """Take what is left, then wait for the helpers that are not yet done."""
