@@ -205,9 +205,10 @@ def solve(U, x):
 def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter, x_before, work):
     """Alternate code and dictionary `inner_iter` times in small space.
 
-    S̄⁻¹ is inverse_scale S_inverse. `work` is (7, r): its row 5 is the first code H (b + τ x₋), and x, k, g, u, v are left in rows
-    0 to 4. Returns the residual energy before learning, ε, 1 + xᵀS̄⁻¹x, and the coefficients of H'
-    on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is negative where the system has become singular.
+    S̄⁻¹ is inverse_scale S_inverse. `work` is (7, r): its row 5 is the first code H (b + τ x₋), and
+    x, k, g, u, v are left in rows 0 to 4. Returns the residual energy before learning, ε,
+    1 + xᵀS̄⁻¹x, and the coefficients of H' on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is negative where the
+    system has become singular.
     """
     x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
     r = b.shape[0]
