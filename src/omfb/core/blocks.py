@@ -15,9 +15,9 @@ from .kernels.shared import Matrix, Rows, row_squares
 
 # Rows with missing entries are taken this many at a time: enough to hide the cost of a call.
 MISSING_ROWS = 256
-# Of rows that observe the same features, so many, and with so many multiply-adds, are learned
-# from faster as a block than one by one.
-MIN_BLOCK_ROWS = 4
+# So few rows that observe the same features, or with so few multiply-adds, are learned from faster
+# one by one than as a block.
+MAX_SINGLE_ROWS = 3
 WORTH_A_BLOCK = 40_000
 
 
@@ -83,9 +83,9 @@ def is_complete(y: NDArray[Any]) -> bool:
 def alike(rows: Rows, r: int) -> Iterator[Alike | Rows]:
     """Yield rows in order: consecutive ones that observe the same features, and the others."""
     done = 0
-    for first, last in runs(rows) if len(rows) >= MIN_BLOCK_ROWS else []:
+    for first, last in runs(rows):
         begin, end = rows.starts[first], rows.starts[first + 1]
-        if last - first < MIN_BLOCK_ROWS or (last - first) * (end - begin) * r < WORTH_A_BLOCK:
+        if last - first <= MAX_SINGLE_ROWS or (last - first) * (end - begin) * r < WORTH_A_BLOCK:
             continue
         if done < first:
             yield rows.part(done, first)
@@ -99,7 +99,7 @@ def alike(rows: Rows, r: int) -> Iterator[Alike | Rows]:
 def dense_rows(X: NDArray[Any], first_row: int = 0) -> Rows:
     """The observed entries of rows with NaN for missing; infinity is refused."""
     Y = np.ascontiguousarray(X)
-    if len(Y) < MIN_BLOCK_ROWS and all(is_complete(y) for y in Y):
+    if len(Y) <= MAX_SINGLE_ROWS and is_complete(Y.ravel()):
         return complete_rows(Y, np.arange(Y.shape[1], dtype=np.int32))
     check_finite(Y, first_row)
     return Rows(*compress(Y if Y.flags.writeable else Y.copy()))  # see `complete_rows`

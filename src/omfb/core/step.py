@@ -8,7 +8,16 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .blocks import MISSING_ROWS, Complete, alike, dense_rows, is_complete, pieces, sparse_rows
+from .blocks import (
+    MAX_SINGLE_ROWS,
+    MISSING_ROWS,
+    Complete,
+    alike,
+    dense_rows,
+    is_complete,
+    pieces,
+    sparse_rows,
+)
 from .kernels.batch import learn_batch
 from .kernels.missing import learn_missing
 from .kernels.missing_batch import learn_missing_batch
@@ -19,8 +28,6 @@ from .kernels.shared import Rows, Step, gram
 from .start import first_dictionary
 from .state import Info, Rule, State
 
-# So few complete rows are learned from faster one by one than as a block.
-MAX_SINGLE_ROWS = 2
 # Of the mean energy of the first atoms: enough to keep a forgetting dictionary from fading
 # (see State.ridge), too little to be seen in a code.
 LEAST_RIDGE = 1e-6
@@ -116,10 +123,18 @@ def in_units(X: Any, state: State) -> Any:
 
 def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple[State, Info, int]:
     """Learn from rows and fill in their codes; also tells how many entries were observed."""
-    learn = _mini_batches if state.rule.batch_size > 1 else _single_rows
-    at = entries = 0
-    total = Info(0.0, 0.0)
     with np.errstate(over="ignore", invalid="ignore"):  # found, and refused, by the kernels
+        if (
+            1 <= len(codes) <= MAX_SINGLE_ROWS
+            and state.rule.batch_size == 1
+            and not _is_free(state)
+        ):
+            rows = sparse_rows(X) if scipy.sparse.issparse(X) else dense_rows(X)
+            state, codes[:], info = learn_missing(state, rows, reuse)
+            return state, info, rows.n_entries
+        learn = _mini_batches if state.rule.batch_size > 1 else _single_rows
+        at = entries = 0
+        total = Info(0.0, 0.0)
         for learned, observed in learn(state, X, reuse):
             state, new_codes, info = learned
             codes[at : at + len(new_codes)] = new_codes
@@ -127,6 +142,11 @@ def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple
             entries += observed
             total = total.plus(info)
     return state, total, entries
+
+
+def _is_free(state: State) -> bool:
+    """Whether the next row should be pulled to a code before it, but there is none."""
+    return state.code is None and state.rule.smooth > 0.0
 
 
 def _mini_batches(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int]]:
@@ -149,7 +169,7 @@ def _single_rows(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int]
     at = 0
     while at < n:
         mine = reuse or state.C is not given
-        free = state.rule.smooth > 0.0 and state.code is None
+        free = _is_free(state)
         last = min(at + (1 if free else MISSING_ROWS), n)
         if not sparse and not free and n - at > MAX_SINGLE_ROWS and is_complete(X[at]):
             learned = _learn_alike(state, X[at:], None, mine)

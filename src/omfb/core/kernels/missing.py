@@ -313,22 +313,22 @@ def learn_each(
 def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
     """Learn from rows with missing entries, one at a time; in place if C may be reused."""
     state = refreshed(state)
-    rule, r = state.rule, state.C.shape[1]
+    rule, r, q = state.rule, state.C.shape[1], len(rows)
     C = state.C if reuse else state.C.copy()
     G, S = state.G.copy(), state.S.copy()
     S_inverse = inverse_to_keep(S, rule)
     penalty = penalty_of(state)
     x_before = np.zeros(r) if state.code is None else state.code.copy()
-    X, totals = np.empty((len(rows), r)), np.zeros(2)
+    X, totals = np.empty((q, r)), np.zeros(2)
     at = 0
     while True:
         if isinstance(penalty, Quadratic):
             at = learn_each(
-                C, G, S, S_inverse, *rows, at, float(rule.lam), float(rule.memory), state.weight,
-                penalty.ridge, penalty.smooth, int(rule.inner_iter), penalty.smallest, x_before, X,
-                totals,
+                C, G, S, S_inverse, rows.starts, rows.features, rows.values, at, float(rule.lam),
+                float(rule.memory), state.weight, penalty.ridge, penalty.smooth,
+                int(rule.inner_iter), penalty.smallest, x_before, X, totals,
             )  # fmt: skip
-        if at == len(rows):
+        if at == q:
             break
         if at < 0:
             check_finite_step(np.array([np.inf]))
@@ -341,7 +341,7 @@ def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
         at += 1
     learned = replace(
         state, C=C, G=G, S=S, code=x_before,
-        n_seen=state.n_seen + len(rows), drift=state.drift + len(rows.values),
+        n_seen=state.n_seen + q, drift=state.drift + len(rows.values),
     )  # fmt: skip
     return learned, X, Info(*totals.tolist())
 
