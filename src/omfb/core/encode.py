@@ -16,11 +16,10 @@ from .kernels.shared import Matrix, Rows, check_finite_step, row_squares
 from .state import Info, State
 from .step import in_units
 
-# Entries of the rows that are coded together, and the fewest rows: enough to hide the calls.
+# Rows that are coded together; also bounds the (rows, r, r) systems of a smooth sequence.
+ROWS = 256
+# Of narrow rows more, up to so many entries: enough to hide the calls.
 ENTRIES = 1 << 20
-FEWEST_ROWS = 256
-# Rows of a smooth sequence that are coded together: bounds their systems (rows, r, r).
-SMOOTH_ROWS = 256
 
 
 @np.errstate(over="ignore", invalid="ignore")  # found, and refused, on the way
@@ -39,7 +38,7 @@ def encode(state: State, X: Any) -> tuple[Matrix, Info]:
     smooth = isinstance(penalty, Quadratic) and penalty.smooth > 0.0
     if isinstance(penalty, Quadratic) and penalty.smooth > 0.0 and len(codes) > 0:
         chained = iter(_chained(state, penalty, X))
-    length = SMOOTH_ROWS if smooth else max(FEWEST_ROWS, ENTRIES // X.shape[1])
+    length = ROWS if smooth else max(ROWS, ENTRIES // X.shape[1])
     for piece in pieces(X, length):
         if smooth or isinstance(piece, Complete):
             grams, P, energies = _systems(state, piece)
@@ -65,7 +64,7 @@ def fill(state: State, X: Any) -> NDArray[Any]:
         incomplete = np.arange(len(filled))
     else:
         filled = np.array(X)
-        length = max(FEWEST_ROWS, ENTRIES // X.shape[1])
+        length = max(ROWS, ENTRIES // X.shape[1])
         squares = [row_squares(filled[at : at + length]) for at in range(0, len(filled), length)]
         incomplete = np.flatnonzero(~np.isfinite(np.concatenate([np.empty(0), *squares])))
     if state.smooth > 0.0 and len(incomplete) > 0:
@@ -76,10 +75,10 @@ def fill(state: State, X: Any) -> NDArray[Any]:
         check_finite(filled[incomplete], squares=False)
         codes = encode(state, filled[incomplete])[0]
     C = state.C * state.C.dtype.type(state.scale)
-    for at in range(0, len(incomplete), FEWEST_ROWS):
-        here = incomplete[at : at + FEWEST_ROWS]
+    for at in range(0, len(incomplete), ROWS):
+        here = incomplete[at : at + ROWS]
         rows = filled[here]
-        known = codes[at : at + FEWEST_ROWS].astype(C.dtype, copy=False) @ C.T
+        known = codes[at : at + ROWS].astype(C.dtype, copy=False) @ C.T
         filled[here] = np.where(np.isnan(rows), known, rows)
     return filled
 
@@ -94,9 +93,9 @@ def _systems(state: State, piece: Complete | Rows) -> tuple[Matrix, Matrix, Matr
 
 def _chained(state: State, penalty: Quadratic, X: Any) -> list[Matrix]:
     def part(start: int) -> Systems:
-        (piece,) = pieces(X[start : start + SMOOTH_ROWS], SMOOTH_ROWS)
+        (piece,) = pieces(X[start : start + ROWS], ROWS)
         return _systems(state, piece)[:2]
 
-    starts = range(0, X.shape[0], SMOOTH_ROWS)
+    starts = range(0, X.shape[0], ROWS)
     parts: list[Callable[[], Systems]] = [partial(part, at) for at in starts]
     return chain(penalty, parts, None)
