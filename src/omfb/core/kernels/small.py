@@ -20,7 +20,7 @@ from ..state import MOSTLY_OBSERVED
 from .compiling import jit
 
 # Below this ratio of determinants the updated Gram matrix is numerically singular
-# and the caller takes the minimum-norm path of `singular.py`.
+# and the caller takes the minimum-norm path of `codes.py`.
 SMALLEST_DETERMINANT_RATIO = 1e-10
 # S holds codes of very different size where the data jump in scale. Pivots of S below this share
 # of its diagonal are rounding.
