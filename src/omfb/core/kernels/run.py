@@ -58,6 +58,7 @@ class Run:
     def __init__(self, state: State, C: NDArray[Any], G: Matrix, mine: bool, helpers: Team) -> None:
         self.state, self.C, self.G = state, C, G
         self._mine, self._team = mine, helpers
+        self._free: list[NDArray[Any]] = []  # room to work in: to make it anew costs page faults
         m, r = C.shape
         self._width = max(256, SLICE_BYTES // (r * C.itemsize))
         count = min(MOST_PIECES, -(-m // self._width))
@@ -133,7 +134,8 @@ class Run:
 
         def task(at: int) -> None:
             piece = self._pieces[at]
-            kept, change = np.empty((2, self._width, r), C.dtype)
+            scratch = self._free.pop() if self._free else np.empty((2, self._width, r), C.dtype)
+            kept, change = scratch
             for start in range(piece.start, piece.stop, self._width):
                 here = slice(start, min(start + self._width, piece.stop))
                 size = here.stop - start
@@ -146,6 +148,7 @@ class Run:
                     np.add(kept[:size], change[:size], out=new[here])
                 if after is not None:
                     parts[at] += after[:, here] @ new[here]
+            self._free.append(scratch)
 
         summed = self._summed(self._team.start(task, len(parts)), parts)()
         self.C, self._mine = new, True
