@@ -7,6 +7,9 @@ The floor is the work that no exact method can avoid: the two products C₀ᵀY 
 """
 
 import argparse
+import itertools
+import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -20,15 +23,17 @@ from timing import Row, environment, interleaved, report
 
 import omfb
 from omfb import OMFB, Rule
+from omfb.core.encode import encode, fill
 from omfb.core.kernels.sequence import block_length
 
 HERE = Path(__file__).resolve().parent
 SHAPES = [(4096, 30), (4096, 100), (100_000, 50)]
 QUICK_SHAPES = [(512, 10)]
+WIDE_SHAPES = [(4096, 30), (10_000, 30), (100_000, 50), (300_000, 20)]
 
 
 def naive(Y: np.ndarray, C: np.ndarray, lam: float) -> np.ndarray:
-    """The paper's Algorithm 1, and 2 where Y has holes, as one writes it down."""
+    """The paper's Algorithm 1, and 2 where Y misses entries, as one writes it down."""
     for row in Y:
         seen = ~np.isnan(row)
         mask, y, C_before = seen[:, None], np.where(seen, row, 0), C
@@ -40,43 +45,146 @@ def naive(Y: np.ndarray, C: np.ndarray, lam: float) -> np.ndarray:
     return C
 
 
+class Floor:
+    """A stream of blocks, the two products that each needs, and our steps over it."""
+
+    def __init__(self, m: int, r: int, dtype: type) -> None:
+        rng = np.random.default_rng(0)
+        self.q = block_length(r)
+        self.n = self.q * (6 if m < 50_000 else 3)
+        self.Y = rng.random((self.n, m)).astype(dtype)
+        first = rng.random((r, m))
+        self.states = {
+            memory: omfb.init(self.Y, r, Rule(memory=memory), init=first) for memory in (0.0, 1.0)
+        }
+        self.B = rng.random((self.q, r)).astype(dtype)
+        self.P, self.C = np.empty((self.q, r), dtype), np.empty((m, r), dtype)
+        self.where = f"{m} x {r}, {np.dtype(dtype).name}"
+
+    def products(self, threads: int) -> None:
+        """The floor."""
+        with threadpool_limits(threads):
+            for start in range(0, self.n, self.q):
+                block = self.Y[start : start + self.q]
+                np.matmul(block, self.states[0.0].C, out=self.P)
+                np.matmul(block.T, self.B, out=self.C)
+
+    def learn(self, memory: float, threads: int) -> None:
+        """The same rows by `step`."""
+        with threadpool_limits(threads):
+            omfb.step(self.states[memory], self.Y)
+
+
 def against_floor(m: int, r: int, dtype: type, repeats: int) -> list[Row]:
-    rng = np.random.default_rng(0)
-    q = block_length(r)
-    n = q * (6 if m < 50_000 else 2)
-    Y = rng.random((n, m)).astype(dtype)
-    first = rng.random((r, m))
-    paper = omfb.init(Y, r, Rule(memory=0.0), init=first)
-    full = omfb.init(Y, r, Rule(memory=1.0), init=first)
-    B = rng.random((q, r)).astype(dtype)
-    into_P, into_C = np.empty((q, r), dtype), np.empty((m, r), dtype)
+    case = Floor(m, r, dtype)
     few = max(2, min(8, 400_000 // m))
-
-    def floor() -> None:
-        for start in range(0, n, q):
-            block = Y[start : start + q]
-            np.matmul(block, paper.C, out=into_P)
-            np.matmul(block.T, B, out=into_C)
-
     floor_s, paper_s, full_s, naive_s = interleaved(
         [
-            floor,
-            lambda: omfb.step(paper, Y),
-            lambda: omfb.step(full, Y),
-            lambda: naive(Y[:few], paper.C, 1.0),
+            lambda: case.products(1),
+            lambda: case.learn(0.0, 1),
+            lambda: case.learn(1.0, 1),
+            lambda: naive(case.Y[:few], case.states[0.0].C, 1.0),
         ],
         repeats,
+        of=min,
     )
-    where = f"{m} x {r}, {np.dtype(dtype).name}"
-    most = 2.0 if m >= 100_000 else 2.5
+    n, where = case.n, case.where
     return [
-        Row("Algorithm 1 / floor", where, paper_s / floor_s, most=most, seconds=paper_s / n),
+        Row("Algorithm 1 / floor", where, paper_s / floor_s, most=2.2, seconds=paper_s / n),
+        Row("memory=1 / floor", where, full_s / floor_s, most=2.2, seconds=full_s / n),
         Row("naive loop / Algorithm 1", where, naive_s / few / (paper_s / n), least=10.0),
-        Row("memory=1 / memory=0", where, full_s / paper_s, most=1.3, seconds=full_s / n),
     ]
 
 
-def with_holes(m: int, r: int, repeats: int) -> list[Row]:
+def in_two_threads(m: int, r: int, repeats: int, busy: bool) -> list[Row]:
+    """Two threads beside one, and beside the floor in two; `busy`: another process has a core."""
+    case = Floor(m, r, np.float64)
+    endless = [sys.executable, "-c", "while True: pass"]
+    other = subprocess.Popen(endless) if busy else None
+    try:
+        floor_s, one, two = interleaved(
+            [lambda: case.products(2), lambda: case.learn(0.0, 1), lambda: case.learn(0.0, 2)],
+            repeats,
+            of=statistics.median if busy else min,
+        )
+    finally:
+        if other is not None:
+            other.kill()
+            other.wait()
+    if busy:
+        what = "two threads / one, while another process keeps a core busy"
+        return [Row(what, case.where, two / one, most=1.3, seconds=two / case.n)]
+    least = 1.6 if m >= 10_000 else None
+    return [
+        Row("Algorithm 1 / floor, two threads", case.where, two / floor_s, most=2.2),
+        Row("one thread / two", case.where, one / two, least=least, seconds=two / case.n),
+    ]
+
+
+def using(m: int, r: int, repeats: int) -> list[Row]:
+    """What is done with complete rows once there is a dictionary, beside the product X @ C."""
+    rng = np.random.default_rng(0)
+    X = rng.random((max(512, min(20_000, 10_000_000 // m)), m))
+    state = omfb.init(X, r, seed=0)
+    product, coded, filled = interleaved(
+        [lambda: X @ state.C, lambda: encode(state, X), lambda: fill(state, X)], repeats, of=min
+    )
+    most = 1.6 if m >= 1000 else 3.0
+    where = f"{m} x {r}"
+    return [
+        Row("transform and score / X @ C", where, coded / product, most, seconds=coded / len(X)),
+        Row("complete / X @ C, nothing missing", where, filled / product, most),
+    ]
+
+
+def small_rows(repeats: int) -> list[Row]:
+    rng = np.random.default_rng(0)
+    rows = []
+    for m, memory in itertools.product((10, 30, 100), (0.0, 1.0)):
+        X = rng.random((10_000, m))
+        state = omfb.init(X, 5, Rule(memory=memory), seed=0)
+        model = OMFB(5, memory=memory, random_state=0)
+        stepped, fitted = interleaved(
+            [lambda s=state, X=X: omfb.step(s, X), lambda e=model, X=X: e.fit(X)], repeats, of=min
+        )
+        where = f"{m} x 5, memory={memory:g}"
+        rows.append(Row("µs a row, step", where, 1e6 * stepped / len(X), most=3.0))
+        rows.append(Row("µs a row, fit", where, 1e6 * fitted / len(X), most=3.0))
+    return rows
+
+
+def more_components_than_features(repeats: int) -> list[Row]:
+    X = np.random.default_rng(0).random((500, 20))
+    rows = []
+    for memory in (0.0, 1.0):
+        state = omfb.init(X, 30, Rule(memory=memory), seed=0)
+        (taken,) = interleaved([lambda s=state: omfb.step(s, X)], repeats, of=min)
+        where = f"20 x 30, memory={memory:g}"
+        rows.append(Row("µs a row, m below r", where, 1e6 * taken / len(X), most=20.0))
+    return rows
+
+
+def missing(m: int, r: int, most: float, repeats: int) -> list[Row]:
+    """Rows that miss entries beside complete ones: at random, and all rows the same."""
+    rng = np.random.default_rng(0)
+    Y = rng.random((256, m))
+    scattered, outage = Y.copy(), Y.copy()
+    scattered[rng.random(Y.shape) < 0.1] = np.nan
+    outage[:, m // 10 : m // 5] = np.nan
+    state = omfb.init(Y, r, seed=0)
+    functions = [lambda X=X: omfb.step(state, X) for X in (Y, scattered, outage)]
+    functions += [lambda X=X: encode(state, X) for X in (Y, scattered, outage)]
+    whole, random, same, code, code_random, code_same = interleaved(functions, repeats, of=min)
+    where = f"{m} x {r}, 10 % missing"
+    return [
+        Row("missing at random / complete", where, random / whole, most, seconds=random / 256),
+        Row("missing alike / complete", where, same / whole, most=1.5, seconds=same / 256),
+        Row("transform, missing at random / complete", where, code_random / code),
+        Row("transform, missing alike / complete", where, code_same / code),
+    ]
+
+
+def with_missing(m: int, r: int, repeats: int) -> list[Row]:
     rng = np.random.default_rng(0)
     Y = rng.random((64, m))
     Y[rng.random(Y.shape) < 0.25] = np.nan
@@ -153,18 +261,33 @@ STARTS = {
     "from omfb import OMFB": "from omfb import OMFB",
     "import sklearn.base (for comparison)": "import sklearn.base",
 }
-FIT = (
-    "import time, numpy as np; from omfb import OMFB; X = np.random.rand(60, 50);"
-    "t = time.perf_counter(); OMFB(5).fit(X); print(time.perf_counter() - t)"
-)
+FIT = """
+import sys, time
+import numpy as np
+from omfb import OMFB
+X = np.random.default_rng(0).random((60, 50))
+Z = X.copy()
+Z[::3, 5:9] = np.nan
+taken = []
+for kind in sys.argv[1:]:
+    data = (Z if "missing" in kind else X).astype("f4" if "float32" in kind else "f8")
+    options = {"batch_size": 10} if "batch" in kind else {}
+    options |= {"smooth": 1, "shuffle": False} if "smooth" in kind else {}
+    start = time.perf_counter()
+    OMFB(5, ridge=1, **options).fit(data).transform(data)
+    taken.append(time.perf_counter() - start)
+print(sum(taken))
+"""
+KINDS = ["complete", "missing", "batch", "batch missing", "smooth", "smooth batch missing",
+         "float32", "float32 missing", "float32 batch missing"]  # fmt: skip
 
 
 def starting() -> list[Row]:
     """Seconds of a new process, less those of an empty one; and the first fit, cold and cached."""
 
-    def python(code: str, cache: str) -> str:
-        command = [sys.executable, "-c", code]
-        env = {"NUMBA_CACHE_DIR": cache, "PATH": ""}
+    def python(code: str, cache: str, *arguments: str) -> str:
+        command = [sys.executable, "-c", code, *arguments]
+        env = {"NUMBA_CACHE_DIR": cache, "PATH": "", "PYTHONPATH": os.environ.get("PYTHONPATH", "")}
         return subprocess.run(command, env=env, check=True, capture_output=True, text=True).stdout
 
     rows = []
@@ -175,9 +298,13 @@ def starting() -> list[Row]:
         for name, seconds in zip(STARTS, taken, strict=True):
             most = 1.0 if name == "import omfb" else None
             rows.append(Row(f"seconds of `{name}`", "new process", seconds - empty, most=most))
-        cold, cached = float(python(FIT, cache)), float(python(FIT, cache))
-    rows.append(Row("seconds of the first fit", "new machine, compiling", cold, most=15.0))
-    rows.append(Row("seconds of the first fit", "compiled kernels on disk", cached, most=1.5))
+        cold, cached = (float(python(FIT, cache, "complete")) for _ in range(2))
+    what = "seconds of the first fit and transform"
+    rows.append(Row(what, "complete, compiling", cold, most=10.0))
+    rows.append(Row(what, "complete, compiled kernels on disk", cached, most=1.5))
+    for name, kinds, most in (("missing", ["missing"], 10.0), ("all kinds", KINDS, 20.0)):
+        with tempfile.TemporaryDirectory() as cache:
+            rows.append(Row(what, f"{name}, compiling", float(python(FIT, cache, *kinds)), most))
     return rows
 
 
@@ -216,24 +343,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="small shapes, seconds")
     parser.add_argument("--tiny", action="store_true", help=argparse.SUPPRESS)  # the smoke test
-    parser.add_argument("--threads", type=int, default=1, help="BLAS threads for all (default 1)")
+    parser.add_argument("--repeats", type=int, default=21, help="of each timing (default 21)")
     parser.add_argument("--out", type=Path, help="write the table as JSON")
     options = parser.parse_args()
     options.quick |= options.tiny
-    repeats = 1 if options.tiny else 3 if options.quick else 21
+    repeats = 1 if options.tiny else 3 if options.quick else options.repeats
     m, r = QUICK_SHAPES[0] if options.quick else SHAPES[0]
     rows: list[Row] = []
-    with threadpool_limits(options.threads):
-        for shape in QUICK_SHAPES if options.quick else SHAPES:
-            for dtype in (np.float64, np.float32):
-                rows += against_floor(*shape, dtype, repeats)
-        rows += with_holes(m, r, repeats)
+    for shape in QUICK_SHAPES if options.quick else SHAPES:
+        for dtype in (np.float64, np.float32):
+            rows += against_floor(*shape, dtype, repeats)
+    for shape in QUICK_SHAPES if options.quick else WIDE_SHAPES:
+        rows += in_two_threads(*shape, repeats, busy=False)
+        rows += in_two_threads(*shape, repeats, busy=True)
+    with threadpool_limits(1):
+        for shape in QUICK_SHAPES if options.quick else [(100, 30), (1000, 30), (4096, 30)]:
+            rows += using(*shape, repeats)
+        rows += small_rows(min(repeats, 5)) if not options.tiny else []
+        rows += more_components_than_features(min(repeats, 5))
+        rows += missing(m, r, 3.0, repeats)
+        rows += missing(4096, 100, 4.0, repeats) if not options.quick else []
+        rows += with_missing(m, r, repeats)
         rows += single_row(m, r, repeats)
         rows += sparse(10_000 if options.quick else 100_000, r, repeats)
     if not options.tiny:  # a minute of starting processes
         rows += starting()
     rows += memory(0.002 if options.tiny else 0.05 if options.quick else 2.0)
-    report(rows, environment(options.threads), options.out)
+    report(rows, environment(1), options.out)
 
 
 if __name__ == "__main__":

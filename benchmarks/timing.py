@@ -53,8 +53,12 @@ class Row:
         return f"at least {self.least:g}" if self.least is not None else ""
 
 
-def interleaved(functions: list[Callable[[], object]], repeats: int) -> list[float]:
-    """Median seconds of each function; all are warmed up first, then called in turn."""
+def interleaved(
+    functions: list[Callable[[], object]],
+    repeats: int,
+    of: Callable[[Sequence[float]], float] = statistics.median,
+) -> list[float]:
+    """Median seconds of each function (or `of`); all are warmed up first, then called in turn."""
     for function in functions:
         function()
     seconds: list[list[float]] = [[] for _ in functions]
@@ -63,7 +67,7 @@ def interleaved(functions: list[Callable[[], object]], repeats: int) -> list[flo
             start = time.perf_counter()
             function()
             taken.append(time.perf_counter() - start)
-    return [statistics.median(taken) for taken in seconds]
+    return [of(taken) for taken in seconds]
 
 
 PACKAGES = ("omfb", "numpy", "scipy", "numba", "scikit-learn")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import omfb
 from omfb import Rule
-from omfb.core.kernels import chain, missing, shared, singular, small
+from omfb.core.kernels import chain, codes, missing, small, threads
 
 from .. import reference
 
@@ -149,7 +149,7 @@ def test_minimum_norm_is_the_pseudoinverse(seed, rank, scale):
     rng = np.random.default_rng(seed)
     A = rng.normal(size=(rank, 8))
     G, b = A.T @ A, A.T @ rng.normal(size=rank)
-    x = singular.solve_minimum_norm(scale * G, scale * b, 1e-12)
+    x = codes.solve_minimum_norm(scale * G, scale * b, 1e-12)
     expected = np.linalg.pinv(G, rcond=1e-10, hermitian=True) @ b
     assert np.abs(x - expected).max() <= 1e-9 * np.abs(expected).max()
 
@@ -200,9 +200,9 @@ def test_a_chain_in_parts_is_the_joint_least_squares(seed, r, lengths, ridge, sm
     for kept_bytes in (0, 8 * 6 * r * r, 1 << 20):  # nothing but the last part, some, all
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(chain, "KEPT_BYTES", kept_bytes)
-            codes = chain.chain(parts, ridge, smooth, x_before, 1e-12)
-        assert [len(part) for part in codes] == lengths
-        assert np.abs(np.concatenate(codes) - expected).max() <= 1e-9 * np.abs(expected).max()
+            found = chain.chain(codes.Quadratic(ridge, smooth, 1e-12), parts, x_before)
+        assert [len(part) for part in found] == lengths
+        assert np.abs(np.concatenate(found) - expected).max() <= 1e-9 * np.abs(expected).max()
 
 
 def test_threads_share_all_the_work():
@@ -211,7 +211,7 @@ def test_threads_share_all_the_work():
     def kernel(first, last):
         counted[first:last] += 1
 
-    shared.in_threads(kernel, len(counted), work=10**9)
+    threads.in_threads(kernel, len(counted), work=10**9)
     assert (counted == 1).all()
 
 

@@ -55,7 +55,7 @@ def test_an_int_and_a_float_share_their_kernels():
     from omfb.core.kernels import missing, sequence
 
     X = np.random.default_rng(0).normal(size=(20, 6))
-    kernels = (missing.gappy, sequence.sequence)
+    kernels = (missing.learn_each, sequence.sequence)
     OMFB(2, ridge=1.0, lam=2.0).fit(X).partial_fit(X[:1])
     before = [len(kernel.signatures) for kernel in kernels]
     OMFB(2, ridge=1, lam=np.float32(2), inner_iter=np.uint8(2)).fit(X).partial_fit(X[:1])

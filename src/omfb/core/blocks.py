@@ -1,4 +1,4 @@
-"""Cut a block of rows into pieces that one kernel can take: complete rows, or rows with holes."""
+"""Cut rows into pieces that one kernel can take: complete, alike in what they miss, or neither."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,15 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .kernels.missing import compress
-from .kernels.shared import Rows
+from .kernels.patterns import runs
+from .kernels.shared import Matrix, Rows, row_squares
+
+# Rows with missing entries are taken this many at a time: enough to hide the cost of a call.
+MISSING_ROWS = 256
+# So few rows that observe the same features, or with so few multiply-adds, are learned from faster
+# one by one than as a block.
+MAX_SINGLE_ROWS = 3
+WORTH_A_BLOCK = 40_000
 
 
 class UnusableError(ValueError):
@@ -21,16 +29,12 @@ class UnusableError(ValueError):
         self.problem = problem
 
 
-# Rows with holes go through the kernel this many at a time: enough to hide the cost of a call.
-GAPPY_ROWS = 128
-
-
 @dataclass(frozen=True, slots=True)
 class Complete:
-    """Fully observed rows, and the products of each with each."""
+    """Fully observed rows, and yᵀy of each."""
 
     Y: NDArray[Any]
-    N: NDArray[Any]
+    squares: Matrix
 
     def __len__(self) -> int:
         return len(self.Y)
@@ -40,53 +44,81 @@ class Complete:
         """How many entries are observed: all."""
         return self.Y.size
 
-    def part(self, first: int, last: int) -> "Complete":
-        """Rows first to last."""
-        return Complete(self.Y[first:last], self.N[first:last, first:last])
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Rows that all observe the same features; `Y` holds no others."""
+
+    Y: NDArray[Any]
+    features: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.Y)
+
+    @property
+    def n_entries(self) -> int:
+        """How many entries are observed."""
+        return self.Y.size
+
+    def rows(self, first: int) -> Rows:
+        """The rows from `first` on, with a list of features each."""
+        return complete_rows(self.Y[first:], self.features)
 
 
-Piece = Complete | Rows
-
-
-def pieces(X: Any, length: int, *, whole: bool = False) -> Iterator[Piece]:
-    """Yield X in order, at most `length` rows at a time.
-
-    With `whole`, the pieces have exactly that length (but for the last): mini-batches are not
-    cut where complete rows and rows with holes meet.
-    """
+def pieces(X: Any, length: int) -> Iterator[Complete | Rows]:
+    """Yield X in order, `length` rows at a time (but for the last): complete, or not."""
     if scipy.sparse.issparse(X):
         rows = sparse_rows(X)
-        step = length if whole else GAPPY_ROWS
-        for start in range(0, len(rows), step):
-            yield rows.part(start, min(start + step, len(rows)))
+        for start in range(0, len(rows), length):
+            yield rows.part(start, min(start + length, len(rows)))
         return
     for start in range(0, len(X), length):
         Y = np.ascontiguousarray(X[start : start + length])
-        # The sum of squares of a row is finite only if all its entries are: the products that the
-        # kernel needs anyway tell whether there are holes. If the first row has some, do not try.
-        first = Y[0] @ Y[0]
-        if math.isfinite(first):
-            N = Y @ Y.T if len(Y) > 1 else first.reshape(1, 1)
-            if len(Y) == 1 or math.isfinite(N.trace()):
-                yield Complete(Y, N)
+        # If the first row misses something, do not try the others.
+        if is_complete(Y[0]):
+            squares = row_squares(Y)
+            if math.isfinite(squares.sum()):
+                yield Complete(Y, squares)
                 continue
-        check_finite(Y, first_row=start)
-        yield from [dense_rows(Y)] if whole else _split(Y)
+        yield dense_rows(Y, first_row=start)
 
 
-def dense_rows(Y: NDArray[Any]) -> Rows:
-    """The observed entries of a dense block with NaN for missing."""
-    # A read-only array would be a type of its own, and compile the kernel a second time.
-    Y = np.ascontiguousarray(Y)
-    return Rows(*compress(Y if Y.flags.writeable else Y.copy()))
+def is_complete(y: NDArray[Any]) -> bool:
+    """Whether a row has neither missing nor infinite entries, nor squares that overflow."""
+    return math.isfinite(y @ y)
 
 
-def complete_rows(Y: NDArray[Any]) -> Rows:
-    """All entries of a dense block that has no holes."""
+def alike(rows: Rows, r: int) -> Iterator[Alike | Rows]:
+    """Yield rows in order: consecutive ones that observe the same features, and the others."""
+    done = 0
+    for first, last in runs(rows):
+        begin, end = rows.starts[first], rows.starts[first + 1]
+        if last - first <= MAX_SINGLE_ROWS or (last - first) * (end - begin) * r < WORTH_A_BLOCK:
+            continue
+        if done < first:
+            yield rows.part(done, first)
+        Y = rows.values[begin : rows.starts[last]].reshape(last - first, end - begin)
+        yield Alike(Y, rows.features[begin:end])
+        done = last
+    if done < len(rows):
+        yield rows.part(done, len(rows))
+
+
+def dense_rows(X: NDArray[Any], first_row: int = 0) -> Rows:
+    """The observed entries of rows with NaN for missing; infinity is refused."""
+    Y = np.ascontiguousarray(X)
+    if len(Y) <= MAX_SINGLE_ROWS and is_complete(Y.ravel()):
+        return complete_rows(Y, np.arange(Y.shape[1], dtype=np.int32))
+    check_finite(Y, first_row)
+    return Rows(*compress(Y if Y.flags.writeable else Y.copy()))  # see `complete_rows`
+
+
+def complete_rows(Y: NDArray[Any], features: NDArray[np.int32]) -> Rows:
+    """All entries of rows that observe the given features and no others."""
     n, m = Y.shape
-    features = np.arange(m, dtype=np.int32)
     features = np.tile(features, n) if n > 1 else features
-    values = Y.ravel() if Y.flags.writeable else Y.flatten()  # as in `dense_rows`
+    # A read-only array would be a type of its own, and compile the kernel a second time.
+    values = Y.ravel() if Y.flags.writeable else Y.flatten()
     return Rows(np.arange(0, n * m + 1, m, dtype=np.int64), features, values)
 
 
@@ -97,9 +129,9 @@ def sparse_rows(X: Any) -> Rows:
     starts, features, values = X.indptr.astype(np.int64), X.indices, X.data
     missing = np.isnan(values)
     if missing.any():
-        kept = np.concatenate([[0], np.cumsum(~missing)])
-        starts, features, values = kept[starts], features[~missing], values[~missing]
-    if not values.flags.writeable:  # as in `dense_rows`
+        before = np.concatenate([[0], np.cumsum(~missing)])
+        starts, features, values = before[starts], features[~missing], values[~missing]
+    if not values.flags.writeable:  # as in `complete_rows`
         values = values.copy()
     return Rows(starts, features.astype(np.int32, copy=not features.flags.writeable), values)
 
@@ -147,15 +179,3 @@ def check_finite(Y: NDArray[Any], first_row: int = 0, squares: bool = True) -> N
             f"contains values up to {largest:.3g}, too large for {Y.dtype} beside what the model "
             f"was started with. Rescale X, or fit a new model to data of this size."
         )
-
-
-def _split(Y: NDArray[Any]) -> Iterator[Piece]:
-    """Runs of complete rows between rows with holes; all as rows with holes if there are many."""
-    holes = np.isnan(Y).any(axis=1)
-    if 4 * np.count_nonzero(holes) >= len(Y):
-        yield dense_rows(Y)
-        return
-    edges = np.flatnonzero(np.diff(holes)) + 1
-    for first, last in zip([0, *edges], [*edges, len(Y)], strict=True):
-        run = Y[first:last]
-        yield dense_rows(run) if holes[first] else Complete(run, run @ run.T)

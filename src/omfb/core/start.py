@@ -12,11 +12,11 @@ from .state import MOSTLY_OBSERVED
 
 # Where most is missing, start from noise of this times the data's scale (a start at full scale
 # ends with worse ratings).
-SMALL = 0.01
+SPARSE_INIT_SCALE = 0.01
 # A row is independent of those before it if this share of its energy is new.
 NEW_ENERGY = 1e-7
 # Outside these powers of two, squares of the data come near the ends of the type's range.
-ORDINARY = {"float64": 200, "float32": 40}
+SAFE_EXPONENT = {"float64": 200, "float32": 40}
 
 
 def window_length(n_components: int) -> int:
@@ -44,7 +44,7 @@ def first_dictionary(
     elif init == "random":
         C = rng.random(shape)
     elif observed.size < MOSTLY_OBSERVED * head.shape[0] * head.shape[1]:
-        C = SMALL * _size(observed, scale) * rng.standard_normal(shape)
+        C = SPARSE_INIT_SCALE * _size(observed, scale) * rng.standard_normal(shape)
     else:
         head = dense_with_holes(head)
         atoms = _independent_rows(_filled(head, scale), n_components, rng)
@@ -69,7 +69,7 @@ def _size(observed: NDArray[Any], scale: float) -> float:
 def _scale_of(largest: float, dtype: np.dtype[Any]) -> float:
     """The power of two to divide by, 1 unless the data are extremely large or small."""
     exponent = math.frexp(largest)[1]
-    if abs(exponent) <= ORDINARY[str(dtype)]:
+    if abs(exponent) <= SAFE_EXPONENT[str(dtype)]:
         return 1.0
     most = np.finfo(dtype).maxexp - 2  # so that its inverse is a normal number, too
     return math.ldexp(1.0, max(-most, min(exponent, most)))

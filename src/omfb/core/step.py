@@ -1,23 +1,33 @@
 """`init` and `step`: the functional interface. A step chooses the kernel and when to shrink."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
-from .blocks import Complete, Piece, complete_rows, pieces
+from .blocks import (
+    MAX_SINGLE_ROWS,
+    MISSING_ROWS,
+    Complete,
+    alike,
+    dense_rows,
+    is_complete,
+    pieces,
+    sparse_rows,
+)
 from .kernels.batch import learn_batch
-from .kernels.missing import learn_gappy
-from .kernels.missing_batch import learn_gappy_batch
+from .kernels.missing import learn_missing
+from .kernels.missing_batch import learn_missing_batch
 from .kernels.prior import rows_to_go, with_prior
-from .kernels.sequence import block_length, learn_block
+from .kernels.run import learn_run
+from .kernels.sequence import block_length
 from .kernels.shared import Rows, Step, gram
 from .start import first_dictionary
 from .state import Info, Rule, State
 
-# So few complete rows are learned from faster one by one than as a block.
-FEW = 2
 # Of the mean energy of the first atoms: enough to keep a forgetting dictionary from fading
 # (see State.ridge), too little to be seen in a code.
 LEAST_RIDGE = 1e-6
@@ -82,22 +92,22 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     X = in_units(X, state)
     codes = np.empty((X.shape[0], state.C.shape[1]), state.C.dtype)
     if state.rule.shrink == 0.0:
-        state, told, _ = _learn_rows(state, X, codes, reuse)
-        return state, codes, told
+        state, info, _ = _learn_rows(state, X, codes, reuse)
+        return state, codes, info
     if state.rule.memory == 0.0:
         raise ValueError(
             f"shrink={state.rule.shrink!r} needs a memory that can hold it: set memory > 0, or "
             f"shrink=0 for the paper's rule."
         )
-    given, at, told = state.C, 0, Info(0.0, 0.0)
+    given, at, total = state.C, 0, Info(0.0, 0.0)
     while at < len(codes):
         here = slice(at, at + rows_to_go(state))
         mine = reuse or state.C is not given
         state, info, entries = _learn_rows(state, X[here], codes[here], mine)
         state = with_prior(state, len(codes[here]), entries, info.residual)
         at = here.stop
-        told = told.plus(info)
-    return state, codes, told
+        total = total.plus(info)
+    return state, codes, total
 
 
 def in_units(X: Any, state: State) -> Any:
@@ -113,47 +123,100 @@ def in_units(X: Any, state: State) -> Any:
 
 def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple[State, Info, int]:
     """Learn from rows and fill in their codes; also tells how many entries were observed."""
-    whole = state.rule.batch_size > 1
-    length = state.rule.batch_size if whole else block_length(state.C.shape[1])
-    given = state.C
-    free: list[NDArray[Any]] = []
-    at = entries = 0
-    residual = energy = 0.0
     with np.errstate(over="ignore", invalid="ignore"):  # found, and refused, by the kernels
-        for piece in pieces(X, length, whole=whole):
-            done = 0
-            while done < len(piece):
-                left = piece.part(done, len(piece)) if done else piece
-                state, new_codes, info = _learn(state, left, reuse or state.C is not given, free)
-                codes[at + done : at + done + len(new_codes)] = new_codes
-                done += len(new_codes)
-                residual += info.residual
-                energy += info.energy
-            at += done
-            entries += piece.n_entries
-    return state, Info(residual, energy), entries
+        if (
+            1 <= len(codes) <= MAX_SINGLE_ROWS
+            and state.rule.batch_size == 1
+            and not _is_free(state)
+        ):
+            rows = sparse_rows(X) if scipy.sparse.issparse(X) else dense_rows(X)
+            state, codes[:], info = learn_missing(state, rows, reuse)
+            return state, info, rows.n_entries
+        learn = _mini_batches if state.rule.batch_size > 1 else _single_rows
+        at = entries = 0
+        total = Info(0.0, 0.0)
+        for learned, observed in learn(state, X, reuse):
+            state, new_codes, info = learned
+            codes[at : at + len(new_codes)] = new_codes
+            at += len(new_codes)
+            entries += observed
+            total = total.plus(info)
+    return state, total, entries
 
 
-def _learn(state: State, piece: Piece, reuse: bool, free: list[NDArray[Any]]) -> Step:
-    """Learn from some rows at the head of the piece, at least one."""
-    if state.rule.batch_size > 1:
+def _is_free(state: State) -> bool:
+    """Whether the next row should be pulled to a code before it, but there is none."""
+    return state.code is None and state.rule.smooth > 0.0
+
+
+def _mini_batches(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int]]:
+    given = state.C
+    for piece in pieces(X, state.rule.batch_size):
+        mine = reuse or state.C is not given
         if isinstance(piece, Complete):
-            return learn_batch(state, piece.Y, piece.N, reuse)
-        return learn_gappy_batch(state, piece, reuse)
-    if state.rule.smooth > 0.0 and state.code is None:
-        return _learn_first(state, piece.part(0, 1), reuse, free)
-    if isinstance(piece, Rows):
-        return learn_gappy(state, piece, reuse)
-    if len(piece) > FEW:
-        learned = learn_block(state, piece.Y, piece.N, reuse, free)
-        if len(learned[1]) > 0:  # none if the small system is singular
-            return learned
-    return learn_gappy(state, complete_rows(piece.Y), reuse)
+            learned = learn_batch(state, piece.Y, mine)
+        else:
+            learned = learn_missing_batch(state, piece, mine)
+        state = learned[0]
+        yield learned, piece.n_entries
 
 
-def _learn_first(state: State, row: Piece, reuse: bool, free: list[NDArray[Any]]) -> Step:
+def _single_rows(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int]]:
+    """Learn from one row after the other, in blocks where several observe the same features."""
+    given = state.C
+    n, sparse = X.shape[0], scipy.sparse.issparse(X)
+    rows = sparse_rows(X) if sparse else None
+    at = 0
+    while at < n:
+        mine = reuse or state.C is not given
+        free = _is_free(state)
+        last = min(at + (1 if free else MISSING_ROWS), n)
+        if not sparse and not free and n - at > MAX_SINGLE_ROWS and is_complete(X[at]):
+            learned = _learn_alike(state, X[at:], None, mine)
+            if (done := len(learned[1])) > 0:
+                yield learned, done * X.shape[1]
+                state = learned[0]
+                at += done
+                continue
+            last = min(at + block_length(state.C.shape[1]), n)
+        some = dense_rows(X[at:last], first_row=at) if rows is None else rows.part(at, last)
+        for learned, entries in (_learn_free if free else _learn_some)(state, some, mine):
+            yield learned, entries
+            state = learned[0]
+        at = last
+
+
+def _learn_some(state: State, rows: Rows, reuse: bool) -> Iterator[tuple[Step, int]]:
+    """Learn from rows with missing entries, in blocks from those that miss the same ones."""
+    given = state.C
+    for piece in alike(rows, state.C.shape[1]):
+        done = 0
+        while done < len(piece):
+            mine = reuse or state.C is not given
+            if isinstance(piece, Rows):
+                learned = learn_missing(state, piece, mine)
+            else:
+                learned = _learn_alike(state, piece.Y[done:], piece.features, mine)
+                if len(learned[1]) == 0:
+                    learned = learn_missing(state, piece.rows(done), mine)
+            yield learned, piece.n_entries * len(learned[1]) // len(piece)
+            state = learned[0]
+            done += len(learned[1])
+
+
+def _learn_alike(
+    state: State, Y: NDArray[Any], features: NDArray[np.int32] | None, reuse: bool
+) -> Step:
+    """Learn from rows at the head of Y that observe the same features; none if singular."""
+    r = state.C.shape[1]
+    if Y.shape[1] <= r and state.ridge + state.smooth == 0.0:
+        return state, np.empty((0, r)), Info(0.0, 0.0)  # codes that fit: `learn_missing`
+    return learn_run(state, Y, features, reuse)
+
+
+def _learn_free(state: State, row: Rows, reuse: bool) -> Iterator[tuple[Step, int]]:
     """Learn from one row that has no code before it to be pulled to."""
-    free_rule = replace(state.rule, smooth=0.0)
-    learned, codes, info = _learn(replace(state, rule=free_rule), row, reuse, free)
-    empty = isinstance(row, Rows) and len(row.values) == 0
-    return replace(learned, rule=state.rule, code=None if empty else learned.code), codes, info
+    free = replace(state, rule=replace(state.rule, smooth=0.0))
+    learned, codes, info = learn_missing(free, row, reuse)
+    code = learned.code if row.n_entries > 0 else None
+    yield (replace(learned, rule=state.rule, code=code), codes, info), row.n_entries

@@ -9,7 +9,14 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .base import DataError, GroupedSource, Position, Source
-from .blocks import FLOATS, check_kind, check_sparse, float_type, refuse_empty, without_mask
+from .blocks import (
+    FLOATS,
+    check_kind,
+    check_sparse,
+    float_type,
+    refuse_huge_and_empty,
+    without_mask,
+)
 
 
 class ArraySource(Source):
@@ -31,7 +38,7 @@ class ArraySource(Source):
         self._X = np.asarray(X) if isinstance(X, np.memmap) else X
         if scipy.sparse.issparse(X):
             check_sparse(X, name)
-            refuse_empty(X, name)
+            refuse_huge_and_empty(X, name)
         self.n_rows, self.n_features = X.shape
         self.feature_names = _names_of(X)
         self.dtype = _float_type_of(X, name)

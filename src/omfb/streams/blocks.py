@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 from ..core.blocks import dense_with_holes
 from .base import DataError
 
+# Features of a matrix in which every value is missing: beyond it, its shape is a mistake.
+LARGEST_EMPTY = 1 << 20
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -76,7 +78,7 @@ def check_sparse(X: Any, name: str) -> None:
         raise DataError(f"{name}: not a valid sparse matrix ({error}).") from error
 
 
-def refuse_empty(X: Any, name: str) -> None:
-    """Refuse a sparse matrix that stores nothing: it may be huge, and says nothing."""
-    if X.shape[0] > 0 and X.nnz == 0:
+def refuse_huge_and_empty(X: Any, name: str) -> None:
+    """Refuse a sparse matrix that stores nothing, but asks for a huge dictionary."""
+    if X.nnz == 0 and X.shape[1] > LARGEST_EMPTY:
         raise DataError(f"{name}: no entry is stored, so every value is missing.")

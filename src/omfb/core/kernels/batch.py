@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from ..state import Info, State
 from .chain import chain_one
-from .shared import Matrix, Step, check_finite_step, precision_before, refreshed, smallest_pivot
-from .singular import solve_minimum_norm
-from .small import invert, invert_anyway
+from .codes import Penalty, Quadratic, penalty_of
+from .shared import Matrix, Step, check_finite_step, precision_before, refreshed
+from .small import invert_anyway
 
 
 class Rounds(NamedTuple):
@@ -40,26 +40,17 @@ def gains(X: Matrix, S_before: Matrix, S_before_inverse: Matrix) -> Matrix:
     return X @ S
 
 
-def shared_codes(G: Matrix, P: Matrix, ridge: float, smallest: float) -> Matrix:
-    """Codes of rows that share one Gram matrix, of minimum norm where it is singular."""
-    pulled = G + ridge * np.eye(len(G))
-    H = pulled.copy()
-    if invert(H, smallest):
-        return P @ H
-    return solve_minimum_norm(pulled, P.T, smallest).T
-
-
 def alternate_batch(
-    P: Matrix, N: Matrix, G: Matrix, S_before: Matrix, S_before_inverse: Matrix,
-    ridge: float, smooth: float, inner_iter: int, x_before: Matrix | None, smallest: float,
+    penalty: Penalty, P: Matrix, N: Matrix, G: Matrix, S_before: Matrix, S_before_inverse: Matrix,
+    inner_iter: int, x_before: Matrix | None,
 ) -> Rounds:  # fmt: skip
     """Alternate codes and dictionary of one mini-batch `inner_iter` times."""
     G_now, P_now, before = G, P, None
     for _ in range(inner_iter):
-        if smooth > 0.0:
-            X = chain_one(G_now[None], P_now, ridge, smooth, x_before, smallest)
+        if isinstance(penalty, Quadratic) and penalty.smooth > 0.0:
+            X = chain_one(penalty, G_now[None], P_now, x_before)
         else:
-            X = shared_codes(G_now, P_now, ridge, smallest)
+            X = penalty.codes(G_now, P_now)
         K = gains(X, S_before, S_before_inverse)
         PX, XG = P @ X.T, X @ G
         M = N - PX - PX.T + XG @ X.T
@@ -71,15 +62,14 @@ def alternate_batch(
     return Rounds(X, K, G_now, before)
 
 
-def learn_batch(state: State, Y: NDArray[Any], N: NDArray[Any], reuse: bool) -> Step:
-    """Learn from one mini-batch of complete rows; `N` is Y Yᵀ. In place if C may be reused."""
+def learn_batch(state: State, Y: NDArray[Any], reuse: bool) -> Step:
+    """Learn from one mini-batch of complete rows; in place if C may be reused."""
     state = refreshed(state)
     rule, C = state.rule, state.C
-    P = (Y @ C).astype(np.float64, copy=False)
+    P, N = ((Y @ M).astype(np.float64, copy=False) for M in (C, Y.T))
     S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(Y), 1.0)
     X, K, G, before = alternate_batch(
-        P, N.astype(np.float64, copy=False), state.G, S_before, S_before_inverse,
-        state.ridge, state.smooth, rule.inner_iter, state.code, smallest_pivot(C),
+        penalty_of(state), P, N, state.G, S_before, S_before_inverse, rule.inner_iter, state.code,
     )  # fmt: skip
     S = S_before + X.T @ X if rule.memory > 0.0 else state.S
     check_finite_step(X, K, G, S)

@@ -17,9 +17,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .codes import Matrix, Quadratic, solve_minimum_norm
 from .compiling import jit
-from .shared import Matrix
-from .singular import solve_minimum_norm
 from .small import invert, multiply
 
 # Of what the way back needs: to make and eliminate a part again doubles its time.
@@ -32,6 +31,7 @@ Systems = tuple[Matrix, Matrix]
 def eliminate(grams, P, ridge, smooth, has_past, has_future, carry, inverses, eta):
     """Fill Λ⁻¹ and η of each row and move `carry` on; the last Λ of all is left as it is."""
     q, r = P.shape
+    solution = np.empty(r)
     for t in range(q):
         gram = grams[min(t, grams.shape[0] - 1)]
         inverse = inverses[t]
@@ -45,8 +45,11 @@ def eliminate(grams, P, ridge, smooth, has_past, has_future, carry, inverses, et
         if on == 0.0:
             return
         invert(inverse, 0.0)
-        carry[:, :r] = inverse
-        multiply(inverse, eta[t], carry[:, r])
+        multiply(inverse, eta[t], solution)
+        for i in range(r):
+            for j in range(r):
+                carry[i, j] = inverse[i, j]
+            carry[i, r] = solution[i]
 
 
 @jit
@@ -60,8 +63,7 @@ def substitute(inverses, eta, smooth, x_after, X):
 
 
 def chain(
-    parts: Sequence[Callable[[], Systems]], ridge: float, smooth: float,
-    x_before: Matrix | None, smallest: float,
+    penalty: Quadratic, parts: Sequence[Callable[[], Systems]], x_before: Matrix | None
 ) -> list[Matrix]:  # fmt: skip
     """Codes of all parts of one sequence, jointly; each part is made when it is needed.
 
@@ -75,33 +77,31 @@ def chain(
         if not carries:
             carries.append(_start(systems[1].shape[1], x_before))
         carry = carries[-1].copy()
-        done = _eliminate(systems, ridge, smooth, index, len(parts), x_before, carry)
+        done = _eliminate(penalty, systems, index, len(parts), x_before, carry)
         eliminated[index] = done
         if len(eliminated) > max(KEPT_BYTES // done[0].nbytes, 1):
             del eliminated[min(eliminated)]
         carries.append(carry)
     inverses, _ = eliminated[len(parts) - 1]
-    inverses[-1] = solve_minimum_norm(inverses[-1], np.eye(len(carries[0])), smallest)
+    inverses[-1] = solve_minimum_norm(inverses[-1], np.eye(len(carries[0])), penalty.smallest)
     codes: list[Matrix] = []
     x_after = np.zeros(carries[0].shape[0])
     for index in reversed(range(len(parts))):
         if index not in eliminated:
             carry = carries[index]
-            done = _eliminate(parts[index](), ridge, smooth, index, len(parts), x_before, carry)
+            done = _eliminate(penalty, parts[index](), index, len(parts), x_before, carry)
             eliminated[index] = done
         inverses, eta = eliminated.pop(index)
         X = np.empty_like(eta)
-        substitute(inverses, eta, smooth, x_after, X)
+        substitute(inverses, eta, penalty.smooth, x_after, X)
         x_after = X[0].copy()
         codes.append(X)
     return codes[::-1]
 
 
-def chain_one(
-    grams: Matrix, P: Matrix, ridge: float, smooth: float, x_before: Matrix | None, smallest: float
-) -> Matrix:
+def chain_one(penalty: Quadratic, grams: Matrix, P: Matrix, x_before: Matrix | None) -> Matrix:
     """Codes of one part that is at hand."""
-    return chain([lambda: (grams, P)], ridge, smooth, x_before, smallest)[0]
+    return chain(penalty, [lambda: (grams, P)], x_before)[0]
 
 
 def _start(r: int, x_before: Matrix | None) -> Matrix:
@@ -112,11 +112,12 @@ def _start(r: int, x_before: Matrix | None) -> Matrix:
 
 
 def _eliminate(
-    systems: Systems, ridge: float, smooth: float, index: int, n_parts: int,
-    x_before: Matrix | None, carry: Matrix,
+    penalty: Quadratic, systems: Systems, index: int, n_parts: int, x_before: Matrix | None,
+    carry: Matrix,
 ) -> tuple[Matrix, Matrix]:  # fmt: skip
     grams, P = systems
     inverses, eta = np.empty((*P.shape, P.shape[1])), np.empty_like(P)
     has_past = index > 0 or x_before is not None
+    ridge, smooth, _ = penalty
     eliminate(grams, P, ridge, smooth, has_past, index + 1 < n_parts, carry, inverses, eta)
     return inverses, eta

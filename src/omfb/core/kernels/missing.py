@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..state import Info, State
+from .codes import Penalty, Quadratic, alternate_row, penalty_of
 from .compiling import jit
 from .shared import (
     Matrix,
@@ -22,9 +23,7 @@ from .shared import (
     inverse_to_keep,
     precision_before,
     refreshed,
-    smallest_pivot,
 )
-from .singular import alternate_minimum_norm
 from .small import (
     add_symmetric,
     alternate,
@@ -40,7 +39,8 @@ from .small import (
 # Taking the missing side off G leaves G_Ω with an error of G's size. Where the missing
 # features hold nearly all of an atom's energy, that error is too large: sum the observed side.
 SMALLEST_SHARE_LEFT = 1e-3
-STRIP = 64
+# Rows of C that are multiplied at a time; not a power of two, which would share cache lines.
+STRIP = 192
 
 
 @jit
@@ -84,7 +84,9 @@ def gram_of_rows(C, rows, out):
             row = C[rows[at + s]]
             for j in range(r):
                 strip[j, s] = row[j]
-        strip[:, count:width] = 0.0
+        for j in range(r):
+            for s in range(count, width):
+                strip[j, s] = 0.0
         for i in range(0, padded, 4):
             a, b, c, d = strip[i], strip[i + 1], strip[i + 2], strip[i + 3]
             for j in range(0, i + 4, 2):
@@ -99,15 +101,14 @@ def gram_of_rows(C, rows, out):
                     bf += b[s] * f[s]
                     cf += c[s] * f[s]
                     df += d[s] * f[s]
-                left, right = total[i : i + 4, j], total[i : i + 4, j + 1]
-                left[0] += ae
-                left[1] += be
-                left[2] += ce
-                left[3] += de
-                right[0] += af
-                right[1] += bf
-                right[2] += cf
-                right[3] += df
+                total[i, j] += ae
+                total[i + 1, j] += be
+                total[i + 2, j] += ce
+                total[i + 3, j] += de
+                total[i, j + 1] += af
+                total[i + 1, j + 1] += bf
+                total[i + 2, j + 1] += cf
+                total[i + 3, j + 1] += df
     for i in range(r):
         for j in range(i + 1):
             out[i, j] = total[i, j]
@@ -136,23 +137,25 @@ def observed_gram(C, G, features, out):
     if features.shape[0] == m:
         copy(G, out)
         return
-    if 2 * features.shape[0] > m:
-        gram_of_rows(C, complement(features, m), out)
-        accurate = True
+    by_missing = 2 * features.shape[0] > m
+    while True:  # once, or twice: two calls of the kernel would be compiled twice
+        gram_of_rows(C, complement(features, m) if by_missing else features, out)
+        if not by_missing:
+            return
         for i in range(r):
             for j in range(r):
                 out[i, j] = G[i, j] - out[i, j]
-            accurate = accurate and out[i, i] > SMALLEST_SHARE_LEFT * G[i, i]
-        if accurate:
+            by_missing = by_missing and out[i, i] > SMALLEST_SHARE_LEFT * G[i, i]
+        if by_missing:  # accurate
             return
-    gram_of_rows(C, features, out)
 
 
 @jit
 def project(C, features, values, b):
     """b = C_Ωᵀ y_Ω; returns y_Ωᵀ y_Ω."""
     n = 0.0
-    b[:] = 0.0
+    for j in range(C.shape[1]):
+        b[j] = 0.0
     count = features.shape[0]
     for at in range(0, count - 3, 4):  # four features at a time: b is loaded a quarter as often
         o, p, q, s = features[at], features[at + 1], features[at + 2], features[at + 3]
@@ -171,6 +174,34 @@ def project(C, features, values, b):
 
 
 @jit
+def solve_few(C, features, values, smallest, x):
+    """The shortest x with C_Ω x = y for no more observed entries than components.
+
+    By C_Ω C_Ωᵀ, whose size is that of the observed entries; False if it is numerically singular.
+    """
+    count = features.shape[0]
+    A = np.empty((count, count))
+    weights, errors = np.empty(count), np.empty(count)
+    for j in range(x.shape[0]):
+        x[j] = 0.0
+    for s in range(count):
+        for p in range(s + 1):
+            A[s, p] = dot(C[features[s]], C[features[p]])
+            A[p, s] = A[s, p]
+    if not invert(A, smallest):
+        return False
+    for _ in range(2):  # once more for what rounding left
+        for s in range(count):
+            errors[s] = values[s] - dot(C[features[s]], x)
+        multiply(A, errors, weights)
+        for s in range(count):
+            row = C[features[s]]
+            for j in range(x.shape[0]):
+                x[j] += weights[s] * row[j]
+    return True
+
+
+@jit
 def learn_observed(C, features, values, x, k):
     """c_i ← c_i + (y_i − c_iᵀx) k for the observed features i."""
     for at in range(features.shape[0]):
@@ -181,7 +212,7 @@ def learn_observed(C, features, values, x, k):
 
 
 @jit
-def gappy(
+def learn_each(
     C, G, S, S_inverse, starts, features, values, first,
     lam, memory, weight, ridge, smooth, inner_iter, smallest, x_before, X, totals,
 ):  # fmt: skip
@@ -189,7 +220,7 @@ def gappy(
 
     Changes C, G, S, S_inverse and x_before (the last code) in place; fills the codes X and adds
     to the totals: residual energy before learning, and observed energy. A row whose small system
-    is numerically singular is left untouched: it is for `singular.py`. So is a row t whose code
+    is numerically singular is left untouched: it is for `alternate_row`. So is a row t whose code
     or gain overflows, and −1 − t returned.
     """
     q = starts.shape[0] - 1
@@ -211,8 +242,25 @@ def gappy(
                 X[t, j] = x_before[j]
             continue
         energy = project(C, seen, given, b)
-        if seen.shape[0] < r and pull == 0.0:
-            return t
+        share = seen.shape[0] / C.shape[0]
+        if seen.shape[0] <= r and pull == 0.0:
+            # The code fits the row, so that the dictionary stays as it is.
+            if not solve_few(C, seen, given, smallest, x):
+                return t
+            if not np.isfinite(dot(x, x)):
+                return -1 - t
+            inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
+            multiply(S_inverse, x, k)
+            stretch = 1.0 + inverse_scale * max(dot(x, k), 0.0)
+            for j in range(r):
+                k[j] *= inverse_scale / stretch
+            totals[1] += energy
+            remember(S, lam, memory, weight + t, share, x)
+            remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch)
+            for j in range(r):
+                X[t, j] = x[j]
+                x_before[j] = x[j]
+            continue
         observed_gram(C, G, seen, A)
         for j in range(r):
             A[j, j] += pull
@@ -229,10 +277,19 @@ def gappy(
         multiply(H, left, x)
         for j in range(r):
             x_first[j] += x[j]
-        share = seen.shape[0] / C.shape[0]
-        fresher = before_row(S, lam, memory, weight + t, share, S_inverse)
+        inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
         before, epsilon, stretch, _, _, _ = alternate(
-            b, energy, H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work
+            b,
+            energy,
+            H,
+            S_inverse,
+            inverse_scale,
+            memory,
+            ridge,
+            smooth,
+            inner_iter,
+            x_before,
+            work,
         )
         if before < 0.0:
             return t
@@ -246,61 +303,64 @@ def gappy(
         learn_observed(C, seen, given, x, k)
         add_symmetric(G, k, g, epsilon, 1.0, 0.0)
         remember(S, lam, memory, weight + t, share, x)
-        remember_inverse(S_inverse, fresher, memory, share, k, stretch)
+        remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch)
         for j in range(r):
             X[t, j] = x[j]
             x_before[j] = x[j]
     return q
 
 
-def learn_gappy(state: State, rows: Rows, reuse: bool) -> Step:
+def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
     """Learn from rows with missing entries, one at a time; in place if C may be reused."""
     state = refreshed(state)
-    rule, r = state.rule, state.C.shape[1]
+    rule, r, q = state.rule, state.C.shape[1], len(rows)
     C = state.C if reuse else state.C.copy()
     G, S = state.G.copy(), state.S.copy()
     S_inverse = inverse_to_keep(S, rule)
-    smallest = smallest_pivot(C)
+    penalty = penalty_of(state)
     x_before = np.zeros(r) if state.code is None else state.code.copy()
-    X, totals = np.empty((len(rows), r)), np.zeros(2)
+    X, totals = np.empty((q, r)), np.zeros(2)
     at = 0
     while True:
-        at = gappy(
-            C, G, S, S_inverse, *rows, at, rule.lam, rule.memory, state.weight, state.ridge,
-            state.smooth, rule.inner_iter, smallest, x_before, X, totals,
-        )  # fmt: skip
-        if at == len(rows):
+        if isinstance(penalty, Quadratic):
+            at = learn_each(
+                C, G, S, S_inverse, rows.starts, rows.features, rows.values, at, float(rule.lam),
+                float(rule.memory), state.weight, penalty.ridge, penalty.smooth,
+                int(rule.inner_iter), penalty.smallest, x_before, X, totals,
+            )  # fmt: skip
+        if at == q:
             break
         if at < 0:
             check_finite_step(np.array([np.inf]))
         _, seen, given = rows.part(at, at + 1)
-        X[at], *energies = _learn_singular(state, C, G, S, state.weight + at, seen, given, x_before)
+        now = replace(state, C=C, n_seen=state.n_seen + at)
+        X[at], *energies = _learn_one(now, penalty, G, S, seen, given, x_before)
         totals += energies
         S_inverse = inverse_to_keep(S, rule)
         x_before = X[at].copy()
         at += 1
     learned = replace(
         state, C=C, G=G, S=S, code=x_before,
-        n_seen=state.n_seen + len(rows), drift=state.drift + len(rows.values),
+        n_seen=state.n_seen + q, drift=state.drift + len(rows.values),
     )  # fmt: skip
     return learned, X, Info(*totals.tolist())
 
 
-def _learn_singular(
-    state: State, C: NDArray[Any], G: Matrix, S: Matrix, weight: float,
-    seen: NDArray[np.int32], given: NDArray[Any], x_before: Matrix,
+def _learn_one(
+    state: State, penalty: Penalty, G: Matrix, S: Matrix, seen: NDArray[np.int32],
+    given: NDArray[Any], x_before: Matrix,
 ) -> tuple[Matrix, float, float]:  # fmt: skip
-    """One row by minimum-norm codes; changes C, G and S in place."""
-    b = np.empty(C.shape[1])
-    G_seen = np.empty_like(G)
+    """One row with codes of any penalty; changes C, G and S in place."""
+    rule, C = state.rule, state.C
+    b, G_seen = np.empty(C.shape[1]), np.empty_like(G)
     n = project(C, seen, given, b)
     observed_gram(C, G, seen, G_seen)
-    S_before, S_before_inverse = precision_before(S, state.rule, weight, 1, len(seen) / len(C))
-    x, k, g, epsilon, before = alternate_minimum_norm(
-        G_seen, b, n, S_before_inverse, state.ridge + state.smooth, state.smooth * x_before,
-        state.rule.inner_iter, smallest_pivot(C),
-    )  # fmt: skip
-    S_after = S_before + len(seen) / len(C) * np.outer(x, x) if state.rule.memory > 0.0 else S
+    share = len(seen) / len(C)
+    S_before, S_before_inverse = precision_before(S, rule, state.weight, 1, share)
+    x, k, g, epsilon, before = alternate_row(
+        penalty, G_seen, b, n, S_before_inverse, rule.inner_iter, x_before
+    )
+    S_after = S_before + share * np.outer(x, x) if rule.memory > 0.0 and len(seen) else S
     check_finite_step(x, k, g, np.array([epsilon]), S_after)
     learn_observed(C, seen, given, x, k)
     add_symmetric(G, k, g, epsilon, 1.0, 0.0)

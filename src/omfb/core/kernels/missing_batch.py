@@ -1,4 +1,4 @@
-"""A mini-batch with missing entries: what the paper left open, exact (design.md, 3.6).
+"""A mini-batch with missing entries: what the paper left open, exact.
 
 For fixed codes the objective separates by feature. With Ω_i the rows of the batch that observe
 feature i, X_i their codes and e_i their residuals,
@@ -17,21 +17,22 @@ from numpy.typing import NDArray
 
 from ..state import Info, State
 from .chain import chain_one
+from .codes import Penalty, Quadratic, penalty_of
 from .compiling import jit
-from .missing import gram_of_rows, observed_gram, project
+from .missing import gram_of_rows, observed_gram, project, solve_few
+from .patterns import by_pattern
 from .shared import (
     Matrix,
     Rows,
     Step,
     check_finite_step,
     gram,
-    in_threads,
     precision_before,
     refreshed,
-    smallest_pivot,
-)  # fmt: skip
-from .singular import solve_minimum_norm
+    row_squares,
+)
 from .small import copy, dot, factorise, invert_anyway, solve
+from .threads import in_threads
 
 
 @jit
@@ -56,13 +57,17 @@ def solve_each(
     A = np.empty((r, r))
     for t in range(first, last):
         seen = features[starts[t] : starts[t + 1]]
-        energy[t] = project(C, seen, values[starts[t] : starts[t + 1]], b)
+        given = values[starts[t] : starts[t + 1]]
+        energy[t] = project(C, seen, given, b)
+        if seen.shape[0] <= r and ridge == 0.0:
+            regular[t] = solve_few(C, seen, given, smallest, X[t])
+            residual[t] = 0.0
+            continue
         observed_gram(C, G, seen, A)
         for j in range(r):
             A[j, j] += ridge
             X[t, j] = b[j]
-        enough = seen.shape[0] >= r or ridge > 0.0
-        regular[t] = enough and factorise(A, smallest)
+        regular[t] = factorise(A, smallest)
         if regular[t]:
             solve(A, X[t])
             residual[t] = max(energy[t] - dot(b, X[t]) - ridge * dot(X[t], X[t]), 0.0)
@@ -79,7 +84,7 @@ def learn_features(
     """
     r = C.shape[1]
     most = X.shape[0]
-    inner = np.empty((most, most))
+    A = np.empty((1, 1))
     outer = np.empty((r, r))
     error = np.empty(most)
     change = np.empty(r)
@@ -92,10 +97,11 @@ def learn_features(
         for s in range(count):
             error[s] = values[start + s] - dot(C_before[f], X[rows[start + s]])
             same = same and rows[start + s] == rows[previous_start + s]
-        change[:] = 0.0
+        for j in range(r):
+            change[j] = 0.0
         if count <= r:
-            A = inner[:count, :count]
-            if not same:
+            if not same or A.shape[0] != count:
+                A = np.empty((count, count))  # a part of a larger array would be another type
                 for s in range(count):
                     for p in range(count):
                         A[s, p] = T[rows[start + s], rows[start + p]]
@@ -126,7 +132,7 @@ def learn_features(
         previous_start, previous_end = start, end
 
 
-def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
+def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
     """Learn from one mini-batch with missing entries; in place if C may be reused."""
     state = refreshed(state)
     rule = state.rule
@@ -134,6 +140,7 @@ def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
     G = state.G
     share = len(rows.values) / (len(rows) * len(C))
     S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(rows), share)
+    penalty = penalty_of(state)
     entries = _by_feature(rows)
     C_before = C[entries.touched]
     few = 4 * len(entries.touched) < len(C)
@@ -141,9 +148,7 @@ def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
     info = None
     try:
         for _ in range(rule.inner_iter):
-            X, now = gappy_codes(
-                C, G, rows, state.ridge, state.smooth, state.code, smallest_pivot(C)
-            )
+            X, now = missing_codes(penalty, C, G, rows, state.code)
             check_finite_step(X)
             info = now if info is None else info
             _learn(C, C_before, entries, X, S_before, S_before_inverse)
@@ -169,9 +174,9 @@ def learn_gappy_batch(state: State, rows: Rows, reuse: bool) -> Step:
     return learned, X, info
 
 
-def told(grams: Matrix, P: Matrix, energy: Matrix, X: Matrix) -> Info:
+def residual_info(grams: Matrix, P: Matrix, energy: Matrix, X: Matrix) -> Info:
     """Residual and energy of rows with these systems and codes."""
-    fitted = (X[:, None] @ grams)[:, 0]
+    fitted = X @ grams[0] if len(grams) == 1 else (X[:, None] @ grams)[:, 0]
     residual = np.maximum(energy - np.sum((2.0 * P - fitted) * X, axis=1), 0.0)
     return Info(float(residual.sum()), float(energy.sum()))
 
@@ -185,30 +190,57 @@ def row_systems(C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Matrix,
     return grams, P, energy
 
 
-def gappy_codes(
-    C: NDArray[Any], G: Matrix, rows: Rows, ridge: float, smooth: float,
-    x_before: Matrix | None, smallest: float,
-) -> tuple[Matrix, Info]:  # fmt: skip
-    """Codes of rows with a system each, of minimum norm where it is singular."""
-    if smooth > 0.0:
+def missing_codes(
+    penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows, x_before: Matrix | None = None
+) -> tuple[Matrix, Info]:
+    """Codes of rows with missing entries; rows that miss the same entries share a system."""
+    if isinstance(penalty, Quadratic) and penalty.smooth > 0.0:
         grams, P, energy = row_systems(C, G, rows)
-        X = chain_one(grams, P, ridge, smooth, x_before, smallest)
-        return X, told(grams, P, energy, X)
+        X = chain_one(penalty, grams, P, x_before)
+        return X, residual_info(grams, P, energy, X)
+    groups, single = by_pattern(rows, *C.shape)
+    if not groups:
+        return _single_codes(penalty, C, G, rows)
+    X = np.empty((len(rows), C.shape[1]))
+    X[single], info = _single_codes(penalty, C, G, rows.take(single))
+    for group in groups:
+        X[group], more = _shared_codes(penalty, C, G, rows, group)
+        info = info.plus(more)
+    return X, info
+
+
+def _single_codes(penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Info]:
+    """Codes of rows with a system each."""
     q, r = len(rows), C.shape[1]
-    X, regular = np.empty((q, r)), np.empty(q, np.bool_)
+    X, regular = np.empty((q, r)), np.zeros(q, np.bool_)
     residual, energy = np.empty(q), np.empty(q)
-    in_threads(
-        lambda first, last: solve_each(
-            C, G, *rows, first, last, ridge, smallest, X, residual, energy, regular
-        ),
-        q,
-        len(rows.values) * r * r,
-    )
+    if isinstance(penalty, Quadratic):
+        ridge, _, smallest = penalty
+        in_threads(
+            lambda first, last: solve_each(
+                C, G, *rows, first, last, ridge, smallest, X, residual, energy, regular
+            ),
+            q,
+            len(rows.values) * r * r,
+        )
     for t in np.flatnonzero(~regular).tolist():
-        grams, P, _ = row_systems(C, G, rows.part(t, t + 1))
-        X[t] = solve_minimum_norm(grams[0] + ridge * np.eye(r), P[0], smallest)
-        residual[t] = told(grams, P, energy[t : t + 1], X[t : t + 1]).residual
+        grams, P, energy[t : t + 1] = row_systems(C, G, rows.part(t, t + 1))
+        X[t] = penalty.codes(grams[0], P)[0]
+        residual[t] = residual_info(grams, P, energy[t : t + 1], X[t : t + 1]).residual
     return X, Info(float(residual.sum()), float(energy.sum()))
+
+
+def _shared_codes(
+    penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows, group: NDArray[np.int64]
+) -> tuple[Matrix, Info]:
+    """Codes of rows that observe the same features: one system and one product for all."""
+    features = rows.features[rows.starts[group[0]] : rows.starts[group[0] + 1]]
+    Y = rows.values[rows.starts[group][:, None] + np.arange(len(features))]
+    gram_seen = np.empty_like(G)
+    observed_gram(C, G, features, gram_seen)
+    P = (Y @ C[features]).astype(np.float64, copy=False)
+    X = penalty.codes(gram_seen, P)
+    return X, residual_info(gram_seen[None], P, row_squares(Y), X)
 
 
 class _ByFeature(NamedTuple):

@@ -6,7 +6,7 @@ fully learns the noise. Both belong to S, and pull C towards zero:
 
     S' = S + P,   C' = C S S'⁻¹,   P = β I + Σ s σ² (s G + (α + τ) I)⁻¹
 
-the sum over the rows, s their observed share; of β I only what S has not kept since the last time.
+the sum over the rows, s their observed share; of β I only what S has lost since the last time.
 P has full rank, so this costs m r² operations and more: it is done after every 4r rows, for all
 of them at once. σ² is their residual energy for each observed entry.
 """
@@ -16,8 +16,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..state import MOSTLY_OBSERVED, State
-from .shared import gram, inverse_of, smallest_pivot
-from .singular import solve_minimum_norm
+from .codes import smallest_pivot, solve_minimum_norm
+from .shared import check_finite_step, gram, inverse_of
 
 PERIOD = 4  # times r, in rows
 
@@ -46,8 +46,9 @@ def with_prior(state: State, rows: int, entries: int, residual: float) -> State:
         left *= 1.0 - since / state.weight
     eye = np.eye(r)
     pulled = share * state.G + (state.ridge + state.smooth) * eye
-    covariance = solve_minimum_norm(pulled, eye, smallest_pivot(state.C))
+    covariance = solve_minimum_norm(pulled, eye, smallest_pivot(state.C.dtype))
     S_after = state.S + max(rule.shrink - left * state.prior, 0.0) * eye
     S_after += remembered * share * (residual / entries) * covariance
+    check_finite_step(S_after)
     C = state.C @ (state.S @ inverse_of(S_after)).astype(state.C.dtype, copy=False)
     return replace(state, C=C, G=gram(C), S=S_after, drift=0, prior=float(rule.shrink))

@@ -1,16 +1,13 @@
 """What the kinds of block share: where numbers get too small, when to recompute a Gram matrix."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from ..state import Info, Rule, State
-from .small import invert_anyway, kept
+from .small import invert_anyway, retained_fraction
 
 Matrix = NDArray[np.float64]
 Step = tuple[State, Matrix, Info]
@@ -37,15 +34,17 @@ class Rows(NamedTuple):
         starts = self.starts[first : last + 1] - begin
         return Rows(starts, self.features[begin:end], self.values[begin:end])
 
+    def take(self, chosen: NDArray[np.int64]) -> "Rows":
+        """The chosen rows, in that order."""
+        counts = np.diff(self.starts)[chosen]
+        starts = np.concatenate([[0], np.cumsum(counts)])
+        entries = np.arange(starts[-1]) + np.repeat(self.starts[chosen] - starts[:-1], counts)
+        return Rows(starts, self.features[entries], self.values[entries])
 
-def smallest_pivot(C: NDArray[Any]) -> float:
-    """Which share of its diagonal entry a pivot of G may shrink to: beyond it, rounding rules.
 
-    G has the squares of C's singular values, so this is about the square root of the type's
-    precision taken twice, with a margin: at 1e-12, codes of float64 lose so much that G drifts
-    off CᵀC by 1e-5 in 200 rows.
-    """
-    return 1e-10 if C.dtype == np.float64 else 1e-8
+def row_squares(Y: NDArray[Any]) -> Matrix:
+    """yᵀy of each row; finite only if all its entries are."""
+    return np.matmul(Y[:, None, :], Y[:, :, None])[:, 0, 0].astype(np.float64, copy=False)
 
 
 def gram(C: NDArray[Any]) -> Matrix:
@@ -65,17 +64,19 @@ def refreshed(state: State) -> State:
     The rank-two updates of G are exact but for rounding. Recomputing costs m r², so doing it
     after 8 r m learned entries adds some 3 %.
     """
-    m, r = state.C.shape
-    if state.drift < 8 * r * m:
-        return state
-    return replace(state, G=gram(state.C), drift=0)
+    return replace(state, G=gram(state.C), drift=0) if recompute_due(state) else state
+
+
+def recompute_due(state: State) -> bool:
+    """Whether G should be computed from C."""
+    return state.drift >= 8 * state.C.size
 
 
 def precision_before(
     S: Matrix, rule: Rule, weight: float, rows: int, share: float
 ) -> tuple[Matrix, Matrix]:
-    """S̄ = kept S + (1 − ρ) λ I before a batch of rows, and its inverse."""
-    S_before = kept(float(rule.memory), weight, float(rows), float(share)) * S
+    """S̄ = retained S + (1 − ρ) λ I before a batch of rows, and its inverse."""
+    S_before = retained_fraction(float(rule.memory), weight, float(rows), float(share)) * S
     S_before += (1.0 - rule.memory) * rule.lam * np.eye(len(S))
     return S_before, inverse_of(S_before)
 
@@ -99,19 +100,3 @@ def check_finite_step(*small: Matrix) -> None:
             "X holds values too large or too small beside what the model has learned: its codes "
             "overflow. Rescale X, or fit a new model to data of this size."
         )
-
-
-def in_threads(kernel: Callable[[int, int], None], n_items: int, work: int) -> None:
-    """Call kernel(first, last) over ranges of independent items, in threads where that pays.
-
-    Kernels release the interpreter's lock. Plain threads rather than Numba's parallel loops:
-    those end the process when it was forked, and take seconds to compile.
-    """
-    # A pool starts in some 50 µs, the time of about 2e5 multiply-adds.
-    n_threads = min(numba.config.NUMBA_NUM_THREADS, n_items, 1 + work // 2_000_000)
-    if n_threads <= 1:
-        kernel(0, n_items)
-        return
-    bounds = [n_items * part // n_threads for part in range(n_threads + 1)]
-    with ThreadPoolExecutor(n_threads) as pool:
-        list(pool.map(kernel, bounds[:-1], bounds[1:]))

@@ -1,7 +1,8 @@
 """Small space: what every kind of step does in r dimensions.
 
-One observation's alternation (design.md, 3.2), written with H = (G_Ω + (α+τ) I)⁻¹ alone.
-With k and x of one round, g = Cᵀe, ε = eᵀe, the Gram matrix after the update is
+One row's alternation (docs/design.md, "Inner rounds cost nothing in m"), written with
+H = (G_Ω + (α+τ) I)⁻¹ alone. With k and x of one round, g = Cᵀe, ε = eᵀe, the Gram matrix after
+the update is
 
     G' = G + g kᵀ + k gᵀ + ε k kᵀ,     b' = b + k (n − bᵀx)
 
@@ -19,7 +20,7 @@ from ..state import MOSTLY_OBSERVED
 from .compiling import jit
 
 # Below this ratio of determinants the updated Gram matrix is numerically singular
-# and the caller takes the minimum-norm path of `singular.py`.
+# and the caller takes the minimum-norm path of `codes.py`.
 SMALLEST_DETERMINANT_RATIO = 1e-10
 # S holds codes of very different size where the data jump in scale. Pivots of S below this share
 # of its diagonal are rounding.
@@ -88,8 +89,10 @@ def _invert(M, smallest, raised):
     columns = np.zeros((4, r))
     factors = np.zeros((4, r))
     for first in range(0, r, 4):
-        columns[:] = 0.0
-        factors[:] = 0.0
+        for s in range(4):
+            for i in range(r):
+                columns[s, i] = 0.0
+                factors[s, i] = 0.0
         for s in range(min(4, r - first)):
             size = diagonal[first + s]
             if not _sweep(M, first + s, columns, factors, s, smallest * size, raised * size):
@@ -155,7 +158,9 @@ def factorise(M, smallest):
     scaled = np.zeros((4, r))  # four rows of D U
     for first in range(0, r, 4):
         count = min(4, r - first)
-        scaled[:] = 0.0
+        for s in range(4):
+            for i in range(r):
+                scaled[s, i] = 0.0
         for s in range(count):
             p = first + s
             row, right = scaled[s, p:], M[p, p:]
@@ -197,12 +202,13 @@ def solve(U, x):
 
 
 @jit
-def alternate(b, n, H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_before, work):
-    """Alternate code and dictionary `inner_iter` times in small space; S̄⁻¹ is fresher S_inverse.
+def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter, x_before, work):
+    """Alternate code and dictionary `inner_iter` times in small space.
 
-    `work` is (7, r): its row 5 is the first code H (b + τ x₋), and x, k, g, u, v are left in rows
-    0 to 4. Returns the residual energy before learning, ε, 1 + xᵀS̄⁻¹x, and the coefficients of H'
-    on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is negative where the system has become singular.
+    S̄⁻¹ is inverse_scale S_inverse. `work` is (7, r): its row 5 is the first code H (b + τ x₋), and
+    x, k, g, u, v are left in rows 0 to 4. Returns the residual energy before learning, ε,
+    1 + xᵀS̄⁻¹x, and the coefficients of H' on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is negative where the
+    system has become singular.
     """
     x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
     r = b.shape[0]
@@ -219,7 +225,7 @@ def alternate(b, n, H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_
         else:
             multiply(S_inverse, x, z)
             for j in range(r):
-                z[j] *= fresher
+                z[j] *= inverse_scale
         stretch = 1.0 + max(dot(x, z), 0.0)  # rounding of S̄⁻¹ must not turn the gain around
         for j in range(r):
             k[j] = z[j] / stretch
@@ -227,7 +233,8 @@ def alternate(b, n, H, S_inverse, fresher, memory, ridge, smooth, inner_iter, x_
         if pull != 0.0:
             multiply(H, g, v)
         elif round_ == 0:
-            v[:] = 0.0  # g is zero: x is the least squares code
+            for j in range(r):
+                v[j] = 0.0  # g is zero: x is the least squares code
         p = dot(k, u)
         gamma = 1.0 + dot(g, u)
         delta = max(epsilon - dot(g, v), 0.0)
@@ -279,7 +286,7 @@ def add_symmetric_and_multiply(M, v, u, on_vv, on_vu, on_uu, x, out):
 
 
 @jit
-def kept(memory, weight, rows, share):
+def retained_fraction(memory, weight, rows, share):
     """What of S is left when so many rows come, with this share observed, after such a weight.
 
     Not weight / (weight + rows): reordered, its product with a large S would overflow.
@@ -289,15 +296,16 @@ def kept(memory, weight, rows, share):
 
 @jit
 def before_row(S, lam, memory, weight, share, S_inverse):
-    """Make fresher S_inverse = S̄⁻¹ for the next row, S̄ = kept S + (1 − ρ) λ I; returns `fresher`.
+    """Make S_inverse, and return inverse_scale, so that their product is S̄⁻¹ for the next row.
 
+    S̄ is retained S + (1 − ρ) λ I.
     For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps it by a rank-one update; the
     leak of 0 < ρ < 1 has full rank, which costs a new inverse.
     """
     if memory == 1.0:
-        return 1.0 / kept(memory, weight, 1.0, share)
+        return 1.0 / retained_fraction(memory, weight, 1.0, share)
     if memory > 0.0:
-        left = kept(memory, weight, 1.0, share)
+        left = retained_fraction(memory, weight, 1.0, share)
         for i in range(S.shape[0]):
             for j in range(S.shape[0]):
                 S_inverse[i, j] = left * S[i, j]
@@ -315,7 +323,7 @@ def remember(S, lam, memory, weight, share, x):
     dictionaries of mostly missing data far too stiff. For ρ = 0, S stays λ I.
     """
     if memory > 0.0:
-        left = kept(memory, weight, 1.0, share)
+        left = retained_fraction(memory, weight, 1.0, share)
         for i in range(S.shape[0]):
             along = share * x[i]
             for j in range(S.shape[0]):
@@ -324,7 +332,7 @@ def remember(S, lam, memory, weight, share, x):
 
 
 @jit
-def remember_inverse(S_inverse, fresher, memory, share, k, stretch):
+def remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch):
     """The inverse of what `remember` makes of S, for ρ = 1."""
     if memory == 1.0:
         # S̄⁻¹x is stretch k, and xᵀS̄⁻¹x is stretch − 1.
@@ -332,4 +340,4 @@ def remember_inverse(S_inverse, fresher, memory, share, k, stretch):
         for i in range(S_inverse.shape[0]):
             along = down * k[i]
             for j in range(S_inverse.shape[0]):
-                S_inverse[i, j] = fresher * S_inverse[i, j] - along * k[j]
+                S_inverse[i, j] = inverse_scale * S_inverse[i, j] - along * k[j]

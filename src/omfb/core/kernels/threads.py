@@ -1,0 +1,161 @@
+"""Plain threads around single-threaded products: how work on many features is shared.
+
+BLAS libraries share a product between their own threads, with a barrier in each product: many
+small products gain little, and where another process keeps a core busy each of them waits for
+the thread that has no core. Here the features are cut into pieces whose bounds depend on the shape
+alone, and each thread takes the next piece when it has finished one, so a slow thread takes fewer.
+What is summed over pieces is summed in their order: neither the number of threads nor their timing
+changes a bit of the result.
+
+Not Numba's parallel loops: those end the process when it was forked, and take seconds to compile.
+"""
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from functools import cache
+from itertools import count
+from typing import Any
+
+import numba
+from threadpoolctl import ThreadpoolController
+
+Task = Callable[[int], None]
+# Multiply-adds that pay for waking another thread, some 50 µs.
+WORTH_A_THREAD = 2_000_000
+
+
+class _Blas:
+    """NumPy's BLAS, held to one thread while anybody here has threads of its own."""
+
+    def __init__(self) -> None:
+        # Loaded by now: NumPy's, and perhaps SciPy's, whose threads stall the others' just as well.
+        found = ThreadpoolController().select(user_api="blas").lib_controllers
+        self._libraries = [(library, library.num_threads) for library in found]
+        self._lock = threading.Lock()
+        self._users = 0
+
+    @contextmanager
+    def single(self) -> Iterator[int]:
+        """Give the number of threads that BLAS would have used; it uses one meanwhile."""
+        with self._lock:
+            if self._users == 0:
+                self._libraries = [(lib, lib.get_num_threads()) for lib, _ in self._libraries]
+                for library, n_threads in self._libraries:
+                    if n_threads > 1:
+                        library.set_num_threads(1)
+            self._users += 1
+            most = min((n for _, n in self._libraries), default=1)
+        try:
+            yield most
+        finally:
+            with self._lock:
+                self._users -= 1
+                if self._users == 0:
+                    self.restore()
+
+    def restore(self) -> None:
+        """Give back its threads."""
+        for library, n_threads in self._libraries:
+            if n_threads > 1:
+                library.set_num_threads(n_threads)
+
+
+@cache
+def _blas() -> _Blas:
+    return _Blas()
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(max(_cores() - 1, 1), thread_name_prefix="omfb")
+
+
+@cache
+def _cores() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _forget_threads() -> None:
+    """A forked process has the pool's bookkeeping, but none of its threads."""
+    if _blas.cache_info().currsize:
+        _blas().restore()  # another thread may have held it to one
+    for made in (_blas, _pool, _cores):
+        made.cache_clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_threads)
+
+
+class Team:
+    """The calling thread and its helpers, of which there may be none."""
+
+    def __init__(self, n_threads: int) -> None:
+        self.n_threads = n_threads
+
+    def start(self, task: Task, n: int) -> "Work":
+        """Let the helpers begin with task(0), …, task(n − 1)."""
+        return Work(task, n, min(self.n_threads, n) - 1)
+
+    def run(self, task: Task, n: int) -> None:
+        """Do all of them, and return when they are done."""
+        self.start(task, n).finish()
+
+
+class Work:
+    """Tasks that are taken one after the other by whoever is free."""
+
+    def __init__(self, task: Task, n: int, helpers: int) -> None:
+        self._task, self._n, self._next = task, n, count()
+        self._helpers: list[Future[Any]] = []
+        with suppress(RuntimeError):  # the interpreter is ending: the caller does it all
+            self._helpers = [_pool().submit(self._take) for _ in range(helpers)]
+
+    def finish(self) -> None:
+        """Take what is left, then wait for the helpers that are not yet done."""
+        try:
+            self._take()
+        finally:
+            self._next = count(self._n)  # after an error: no more of it
+            for helper in self._helpers:
+                if not helper.cancel():
+                    helper.result()
+
+    def _take(self) -> None:
+        while (at := next(self._next)) < self._n:
+            self._task(at)
+
+
+@contextmanager
+def team(work: int) -> Iterator[Team]:
+    """A team for so many multiply-adds at a time; BLAS has one thread meanwhile.
+
+    As many threads as BLAS would use (OPENBLAS_NUM_THREADS, threadpoolctl), but no more than Numba
+    may (NUMBA_NUM_THREADS), than there are cores for this process, or than pay off.
+    """
+    if work < WORTH_A_THREAD:
+        yield Team(1)
+        return
+    with _blas().single() as most:
+        yield Team(
+            max(1, min(most, numba.config.NUMBA_NUM_THREADS, _cores(), 1 + work // WORTH_A_THREAD))
+        )
+
+
+def in_threads(kernel: Callable[[int, int], None], n_items: int, work: int) -> None:
+    """Call kernel(first, last) over ranges of independent items, in threads where that pays.
+
+    Kernels release the interpreter's lock.
+    """
+    if work < 2 * WORTH_A_THREAD or n_items < 2:
+        kernel(0, n_items)
+        return
+    pieces = min(n_items, 16)
+    bounds = [n_items * part // pieces for part in range(pieces + 1)]
+    with team(work) as helpers:
+        helpers.run(lambda at: kernel(bounds[at], bounds[at + 1]), pieces)
