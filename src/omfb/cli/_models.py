@@ -13,10 +13,12 @@ if TYPE_CHECKING:
 def load_model(path: Path) -> "Learner":
     """The learner of a model file or checkpoint, under the rule that its parameters say."""
     from ..estimators.omfb import OMFB
-    from ..estimators.parameters import rule_of
+    from ..estimators.parameters import plan_of
 
     model = OMFB.load(path)
-    return model.learner_.under(rule_of(model))
+    learner = model.learner_
+    plan = plan_of(model, getattr(learner.rule, "in_time", False))
+    return learner.under(plan.rule) if plan.engine is learner.engine else learner
 
 
 def header_of(path: Path) -> dict[str, Any]:

@@ -12,8 +12,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.blocks import dense_with_holes
-from ..core.encode import encode
+from ..core.encode import encode, fill
 from ..core.judge import judge_hidden_parts
 from ..core.kernels.shared import gram
 from ..core.rule import Rule
@@ -24,8 +23,6 @@ from ..core.step import step
 
 # Components of the paper's rule where nobody says how many.
 USUAL_COMPONENTS = 30
-# Rows that are filled together: bounds the memory of what is decoded.
-FILL_ROWS = 1024
 
 Matrix = NDArray[Any]
 Init = str | NDArray[Any]
@@ -159,14 +156,7 @@ class Broyden:
 
     def fill(self, state: State, rows: Any) -> Matrix:
         """See `Engine.fill`."""
-        codes = encode(state, rows)[0]
-        filled = dense_with_holes(rows).copy()
-        for start in range(0, len(filled), FILL_ROWS):
-            here = slice(start, start + FILL_ROWS)
-            missing = np.isnan(filled[here])
-            if missing.any():
-                np.copyto(filled[here], self.decode(state, codes[here]), where=missing)
-        return filled
+        return fill(state, rows)
 
     def judge(self, state: State, rows: Any) -> Info:
         """See `Engine.judge`."""

@@ -97,9 +97,9 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         n_features, rule = len(state.C), state.rule
     else:  # of a young stream the first rows are all that is known
         rule = unflatten(engine.rule_type, header["rule"], tensors, "rule")
-        head = tensors.get("head", tensors.get("head.shape"))
-        _demand(header["head"] is not None and head is not None, "neither a state nor first rows")
-        n_features = int(head.shape[1]) if header["head"] == "dense" else int(head[1])
+        _demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
+        dense = header["head"] == "dense"
+        n_features = int(tensors["head"].shape[1] if dense else tensors["head.shape"][1])
     n_components = about["n_components"]
     known = n_components is None or type(n_components) is int
     _demand(known and (n_components or 0) >= 0, "a number of components that is none")

@@ -104,20 +104,20 @@ def test_hidden_entries_teach_nothing(rng):
     X = table(2, 200, 10, 0.2)
     model = start(X, Settings(n_components=3), 0)
     other = X.copy()
-    for t, draw in enumerate(check._draws(X)):
+    for t, draw in enumerate(check.draws(X)):
         if draw % check.ONE_IN == 0:
             hidden = ~model.masks[draw // check.ONE_IN % check.N_MASKS] & ~np.isnan(X[t])
             if hidden.all() or not hidden.any() or (hidden | np.isnan(X[t])).all():
                 continue
             other[t, hidden] += 1e3 * X[t, hidden]
-    draws = check._draws(X)
-    original = check._draws
+    draws = check.draws(X)
+    original = check.draws
     try:
-        check._draws = lambda rows: draws[: rows.shape[0]]
+        check.draws = lambda rows: draws[: rows.shape[0]]
         one = learn(replace(model, batch_left=999, period_left=999), X)[0]
         two = learn(replace(model, batch_left=999, period_left=999), other)[0]
     finally:
-        check._draws = original
+        check.draws = original
     assert not np.array_equal(X, other, equal_nan=True)
     assert np.array_equal(one.C, two.C)
     assert not np.array_equal(one.histogram, two.histogram)

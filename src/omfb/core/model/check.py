@@ -87,6 +87,8 @@ def hide(model: Model, X: Any, rows: Whitened) -> tuple[Whitened, list[Hidden]]:
     if not drawn:
         return rows, hidden
     seldom = 1 if model.checked < OFTEN else SELDOM
+    if not model.gappy:  # nothing is hidden from the dictionary
+        drawn = [(t, draw) for t, draw in drawn if draw // N_MASKS % seldom == 0]
     gone = np.zeros(len(rows.entries.values) if model.gappy else 0, bool)
     for t, draw in drawn:
         features, values = _entries(rows, t)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.posterior import code_rows
-from ..kernels.shared import in_threads
 from ..kernels.small import invert
+from ..kernels.threads import in_threads
 from .rows import Whitened
 from .state import Matrix, Model, Vector
 

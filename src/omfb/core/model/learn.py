@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.recursion import gains, learn_features, steps
-from ..kernels.shared import check_finite_step, gram, in_threads
+from ..kernels.shared import check_finite_step, gram
+from ..kernels.threads import in_threads
 from ..state import Info
 from .check import hide, judge_hidden, looking, outlier_limit
 from .codes import Codes, codes_of

@@ -25,9 +25,11 @@ from .state import Matrix, Model, Vector
 
 # Rows of the head, and its size: what is kept of a stream before anything is learned.
 HEAD_ROWS = 400
-HEAD_BYTES = 1 << 26
+HEAD_BYTES = 1 << 23
 # The first dictionary weighs as much as this share of the rows that it comes from.
 HEAD_WEIGHT = 1.0 / 3.0
+# Larger values are divided before they are squared.
+SAFE_SIZE = 1e100
 # Beside its mean, a deviation as small as this is rounding: the feature is constant.
 CONSTANT = 1e-10
 # Of the noise that the head shows: with less of it, the first codes follow the rows more closely,
@@ -58,13 +60,14 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     dtype = head.dtype
     rows = dense_with_holes(head) if scipy.sparse.issparse(head) else head
     rows = rows[: head_rows(rows.shape[1], settings.components_for(rows.shape[1]))]
-    rows = rows.astype(np.float64)
+    rows = rows.astype(np.float64, copy=False)
     seen = ~np.isnan(rows)
     m = rows.shape[1]
     r = settings.components_for(m)
     rng = np.random.default_rng(seed)
     center, unit = _units(rows, seen, settings)
-    Z = np.where(seen, (rows - center) / unit, 0.0)
+    Z = np.where(seen, rows - center, 0.0)
+    Z /= unit
     share = max(float(seen.mean()), 1.0 / max(seen.size, 1))
     C, variance = _directions(Z, share, r, rng)
     noise = float(np.sqrt(variance))
@@ -98,23 +101,26 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
 def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[Vector, Vector]:
     """The mean of each feature, and its deviation or, if it is constant, its size."""
     counts = seen.sum(axis=0)
-    size = np.max(np.abs(rows), axis=0, where=seen, initial=0.0)
-    size = np.where(size > 0.0, size, 1.0)
-    scaled = np.where(seen, rows / size, 0.0)  # squares of huge values would overflow
-    mean = scaled.sum(axis=0) / np.maximum(counts, 1)
-    deviation = np.sqrt(
-        np.where(seen, (scaled - mean) ** 2, 0.0).sum(axis=0) / np.maximum(counts - 1, 1)
-    )
+    known = np.where(seen, rows, 0.0)
+    size = np.maximum(known.max(axis=0), -known.min(axis=0))
+    huge = bool(size.max() > SAFE_SIZE)  # squares of huge values would overflow
+    scale = np.where(size > 0.0, size, 1.0) if huge else np.ones_like(size)
+    known /= scale
+    mean = known.sum(axis=0) / np.maximum(counts, 1)
+    known -= mean
+    known *= seen
+    deviation = np.sqrt(np.einsum("ti,ti->i", known, known) / np.maximum(counts - 1, 1))
     varies = (deviation > CONSTANT * np.abs(mean)) & (counts > 1)
-    typical = float(np.median((deviation * size)[varies])) if varies.any() else 1.0
-    center = mean * size if settings.center else np.zeros(len(size))
+    mean, deviation = mean * scale, deviation * scale
+    typical = float(np.median(deviation[varies])) if varies.any() else 1.0
+    center = mean if settings.center else np.zeros(len(size))
     if not settings.scale:
-        energy = (deviation * size)[varies] if settings.center else size
-        peak = float(energy.max(initial=0.0))
-        root = peak * float(np.sqrt(np.mean((energy / peak) ** 2))) if peak > 0.0 else 1.0
+        each = deviation[varies] if settings.center else size
+        peak = float(each.max(initial=0.0))
+        root = peak * float(np.sqrt(np.mean((each / peak) ** 2))) if peak > 0.0 else 1.0
         return center, np.full(len(size), root)
-    known = np.where(counts > 0, np.abs(mean) * size, 0.0)
-    return center, np.where(varies, deviation * size, np.where(known > 0.0, known, typical))
+    constant = np.where((counts > 0) & (mean != 0.0), np.abs(mean), typical)
+    return center, np.where(varies, deviation, constant)
 
 
 def _directions(Z: Matrix, share: float, r: int, rng: np.random.Generator) -> tuple[Matrix, float]:

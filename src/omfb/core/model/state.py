@@ -198,8 +198,9 @@ class Model:
 
     def keep(self, n: int) -> Vector:
         """What each of the next n rows leaves of the past."""
-        after = self.n_seen + self.head_start + np.arange(1, n + 1)
-        return self.settings.memory * (1.0 - self.fade / after)
+        after = self.n_seen + self.head_start + np.arange(1.0, n + 1.0)
+        kept: Vector = self.settings.memory * (1.0 - self.fade / after)
+        return kept
 
 
 def rarity_of(counts: Vector) -> Vector:
