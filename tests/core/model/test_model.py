@@ -58,7 +58,7 @@ def test_a_batch_is_what_its_equations_say(seed, m, missing, center, scale, nois
     )
     X = table(seed, 60, m, missing)
     model = start(X, given_, seed)
-    model = replace(learn(model, X[:16])[0])
+    model = encode.settled(learn(model, X[:16])[0])
     Y = (X[16:32] - model.center) / model.noise
     expected = reference.learn_batch(model, Y)
     learned = learn(replace(model, batch_left=17, period_left=99), X[16:32])[0]
