@@ -19,11 +19,12 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from ..blocks import canonical
 from ..kernels.entries import draws_of
 from ..kernels.posterior import spread
 from ..kernels.shared import Rows, gram
 from .codes import Codes, codes_of
-from .rows import Whitened, whitened
+from .rows import Whitened
 from .state import Model, Vector
 
 # Rows that are looked at together, and how many must have been checked, to calibrate anew.
@@ -50,7 +51,7 @@ class Hidden(NamedTuple):
     """What one row shows and what it hides, in units of the noise."""
 
     shown: NDArray[np.int32]
-    shown_values: NDArray[Any]
+    shown_values: Vector
     features: NDArray[np.int32]
     values: Vector
 
@@ -78,41 +79,57 @@ def draws(X: Any) -> list[int]:
     return out.tolist()
 
 
-def hide(model: Model, X: Any, rows: Whitened) -> tuple[Whitened, list[Hidden]]:
+def hide(model: Model, X: Any) -> tuple[Any, list[Hidden]]:
     """The rows as they are to be learned from, and what some of them hide for `judge_hidden`."""
     if not model.gappy and not model.first_pass:
-        return rows, []
-    drawn = [(t, draw // ONE_IN) for t, draw in enumerate(draws(X)) if draw % ONE_IN == 0]
-    hidden: list[Hidden] = []
-    if not drawn:
-        return rows, hidden
+        return X, []
     seldom = 1 if model.checked < OFTEN else SELDOM
-    if not model.gappy:  # nothing is hidden from the dictionary
-        drawn = [(t, draw) for t, draw in drawn if draw // N_MASKS % seldom == 0]
-    gone = np.zeros(len(rows.entries.values) if model.gappy else 0, bool)
-    for t, draw in drawn:
-        features, values = _entries(rows, t)
-        visible = model.masks[draw % N_MASKS][features]
+    hidden: list[Hidden] = []
+    shown = X
+    for t, draw in enumerate(draws(X)):
+        looked_at = draw // (ONE_IN * N_MASKS) % seldom == 0
+        if draw % ONE_IN or not (model.gappy or looked_at):
+            continue
+        features, values = _entries(model, X, t)
+        visible = model.masks[draw // ONE_IN % N_MASKS][features]
         if not visible.any() or visible.all():
             continue
         if model.gappy:
-            start = rows.entries.starts[t]
-            gone[start : start + len(features)] = ~visible
-        if draw // N_MASKS % seldom == 0:
+            shown = _copy(X) if shown is X else shown
+            _forget(shown, t, features[~visible])
+        if looked_at:
             away = np.flatnonzero(~visible)
             away = away[:: max(1, len(away) // MOST_ENTRIES)]
-            truth = values[away].astype(np.float64)
-            hidden.append(Hidden(features[visible], values[visible], features[away], truth))
-    return rows.without(gone) if gone.any() else rows, hidden
+            hidden.append(
+                Hidden(features[visible], values[visible], features[away], values[away])
+            )
+    return shown, hidden
 
 
-def _entries(rows: Whitened, t: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Features and values of one row."""
-    if rows.complete:
-        assert rows.values is not None
-        return np.arange(rows.values.shape[1], dtype=np.int32), rows.values[t]
-    _, features, values = rows.entries.part(t, t + 1)
-    return features, values
+def _entries(model: Model, X: Any, t: int) -> tuple[NDArray[np.int32], Vector]:
+    """Features that a row observes, and their values in units of the noise."""
+    if scipy.sparse.issparse(X):
+        here = slice(X.indptr[t], X.indptr[t + 1])
+        known = ~np.isnan(X.data[here])
+        features, values = X.indices[here][known], X.data[here][known]
+    else:
+        features = np.flatnonzero(~np.isnan(X[t]))
+        values = X[t, features]
+    values = (values.astype(np.float64) - model.center[features]) / model.noise[features]
+    return features.astype(np.int32), values
+
+
+def _copy(X: Any) -> Any:
+    return canonical(X).copy() if scipy.sparse.issparse(X) else np.array(X)
+
+
+def _forget(X: Any, t: int, features: NDArray[np.int32]) -> None:
+    """Make entries of a row missing, in place."""
+    if scipy.sparse.issparse(X):
+        here = slice(X.indptr[t], X.indptr[t + 1])
+        X.data[here][np.isin(X.indices[here], features)] = np.nan
+    else:
+        X[t, features] = np.nan
 
 
 def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:
@@ -161,7 +178,7 @@ def _shown(model: Model, hidden: list[Hidden]) -> Whitened:
     counts = np.array([len(row.shown) for row in hidden])
     starts = np.concatenate([[0], np.cumsum(counts)])
     features = np.concatenate([row.shown for row in hidden])
-    values = np.concatenate([row.shown_values for row in hidden])
+    values = np.concatenate([row.shown_values for row in hidden]).astype(model.C.dtype)
     return Whitened(len(model.C), None, None, counts, Rows(starts, features, values))
 
 
@@ -238,7 +255,7 @@ def calibrated(model: Model, X: Any) -> Model:
     fresh = replace(model, histogram=np.zeros(N_BINS), checked=0, C_codes=None, G=gram(model.C))
     for start in range(0, X.shape[0], CALIBRATION_ROWS):
         part = X[start : start + CALIBRATION_ROWS]
-        fresh = judge_hidden(fresh, hide(fresh, part, whitened(fresh, part))[1])
+        fresh = judge_hidden(fresh, hide(fresh, part)[1])
     if fresh.checked < FEWEST_CHECKS:
         return model
     return replace(model, histogram=fresh.histogram)

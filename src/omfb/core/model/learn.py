@@ -69,10 +69,10 @@ def _next_batch(model: Model) -> Model:
 
 def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
     """Learn from rows of one batch; also return their codes."""
-    given = whitened(model, X)
-    rows, hidden = hide(model, X, given)
+    shown, hidden = hide(model, X)
     model = judge_hidden(model, hidden)
-    q = len(given)
+    rows, q = whitened(model, shown), X.shape[0]
+    n_entries = round(float(rows.shares.sum()) * len(model.C))
     limit = outlier_limit(model)
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = np.append(np.cumprod(keep[:0:-1])[::-1], 1.0)  # what the rows after it leave of a row
@@ -97,7 +97,7 @@ def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
         freedom=faded * model.freedom + float(np.sum(after * codes.freedom)),
         n_rows=faded * model.n_rows + float(np.sum(after * rows.shares)),
         n_seen=model.n_seen + q,
-        n_entries=model.n_entries + round(float(given.shares.sum()) * len(model.C)),
+        n_entries=model.n_entries + n_entries,
         batch_left=model.batch_left - q,
         period_left=model.period_left - q,
     ), codes.X

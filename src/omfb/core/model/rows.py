@@ -8,7 +8,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import canonical, check_finite, sparse_rows
-from ..kernels.entries import listed, whiten
+from ..kernels.entries import listed, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
@@ -80,16 +80,18 @@ def whitened(model: Model, X: Any) -> Whitened:
         return Whitened(m, None, None, np.diff(starts), entries)
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
-    out, seen = np.empty(Y.shape, dtype), np.empty(Y.shape, bool)
-    counts = np.empty(len(Y), np.int64)
-    if not whiten(Y, model.center, inverse, out, seen, counts):
+    out, counts = np.empty(Y.shape, dtype), np.empty(len(Y), np.int64)
+    if not whiten(Y, model.center, inverse, out, counts):
         check_finite(Y)
         raise ValueError(
             "X contains values too large beside what the model has learned. Rescale X, or fit a "
             "new model to data of this size."
         )
-    complete = len(counts) == 0 or counts.min() == m
-    return Whitened(m, out, None if complete else seen, counts)
+    if len(counts) == 0 or counts.min() == m:
+        return Whitened(m, out, None, counts)
+    seen = np.empty(Y.shape, bool)
+    mark(out, seen)
+    return Whitened(m, out, seen, counts)
 
 
 def by_feature(rows: Rows, n_features: int) -> Rows:

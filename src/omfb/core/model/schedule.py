@@ -29,11 +29,12 @@ def batch_rows(n_seen: int, n_components: int, gappy: bool, batch_size: int | No
     return min(max(rows, FIRST_BATCH), most)
 
 
-def period_rows(n_seen: int, n_components: int) -> int:
-    """Rows of a period that begins after so many."""
+def period_rows(n_seen: int, n_components: int, whole: int) -> int:
+    """Rows of a period that begins after so many, in whole batches of a length."""
     first = max(LEAST_PERIOD, FIRST_PERIOD * n_components)
     last = max(LEAST_PERIOD, LAST_PERIOD * n_components)
-    return min(max(n_seen // PERIOD_SHARE, first), last)
+    rows = min(max(n_seen // PERIOD_SHARE, first), last)
+    return -(-rows // whole) * whole
 
 
 def fading(missing: float, n_components: int) -> tuple[float, float]:
