@@ -56,9 +56,6 @@ class Engine(Protocol):
     starts_late: ClassVar[bool]
     """Whether a state is made when it is needed only, while the stream is young: it costs more."""
 
-    sample_rows: ClassVar[int]
-    """Rows that `conclude` is to be shown."""
-
     def rows_needed(self, rule: Any, n_components: int | None, n_features: int) -> int:
         """How many rows at the head of a stream the first state depends on."""
 
@@ -93,6 +90,9 @@ class Engine(Protocol):
     def begin_pass(self, state: Any) -> Any:
         """The state at the beginning of another pass: no row comes before the next."""
 
+    def sample_rows(self, n_features: int) -> int:
+        """How many rows `conclude` is to be shown."""
+
     def conclude(self, state: Any, sample: GetRows, last_rows: GetRows) -> Any:
         """The state at the end of a fit.
 
@@ -119,7 +119,6 @@ class Broyden:
     state_type: ClassVar[type] = State
     rule_type: ClassVar[type] = Rule
     starts_late: ClassVar[bool] = False
-    sample_rows: ClassVar[int] = 0
 
     def rows_needed(self, rule: Rule, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""
@@ -176,6 +175,10 @@ class Broyden:
     def begin_pass(self, state: State) -> State:
         """See `Engine.begin_pass`."""
         return replace(state, code=None)
+
+    def sample_rows(self, n_features: int) -> int:
+        """See `Engine.sample_rows`."""
+        return 0
 
     def conclude(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
         """See `Engine.conclude`: nothing is left to find."""

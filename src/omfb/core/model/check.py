@@ -19,20 +19,19 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from ..blocks import canonical
 from ..kernels.entries import draws_of
 from ..kernels.posterior import spread
 from ..kernels.shared import Rows, gram
 from .codes import Codes, codes_of
-from .rows import Whitened
+from .rows import Forgotten, Whitened
 from .state import Model, Vector
 
 # Rows that are looked at together, and how many must have been checked, to calibrate anew.
 CALIBRATION_ROWS, FEWEST_CHECKS = 256, 10
 # One row in so many hides something; all of the first are looked at, later one in so many.
-ONE_IN, OFTEN, SELDOM = 8, 250, 8
+ONE_IN, OFTEN, SELDOM = 8, 100, 8
 # Masks that are lent, and what they show where no row of the head misses anything or most do.
-N_MASKS, VISIBLE = 16, 0.75
+N_MASKS, N_RANDOM_MASKS, VISIBLE = 16, 2, 0.75
 # Entries that a row is known by, and that it is judged by: enough of both.
 KNOWN_BY, MOST_ENTRIES = 64, 256
 # Bins of the histogram: of log2 |error / deviation|, from −LOWEST octaves on.
@@ -48,8 +47,9 @@ OUTLIER, WORTH, SURE = 6.0, 0.03, 2.0
 
 
 class Hidden(NamedTuple):
-    """What one row shows and what it hides, in units of the noise."""
+    """What one row shows and what it hides by one of the masks, in units of the noise."""
 
+    mask: int
     shown: NDArray[np.int32]
     shown_values: Vector
     features: NDArray[np.int32]
@@ -57,12 +57,13 @@ class Hidden(NamedTuple):
 
 
 def lent_masks(seen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Masks (N_MASKS, m), True where a checked row may show its entries."""
+    """Masks (n, m), True where a checked row may show its entries."""
     shares = seen.mean(axis=1)
     partial = np.flatnonzero((shares >= 0.5) & (shares < 1.0))
     if len(partial) and seen.mean() >= 0.5:
         return seen[rng.choice(partial, N_MASKS)]
-    return rng.random((N_MASKS, seen.shape[1])) < VISIBLE
+    n_masks = N_RANDOM_MASKS if seen.all() else N_MASKS
+    return rng.random((n_masks, seen.shape[1])) < VISIBLE
 
 
 def draws(X: Any) -> list[int]:
@@ -79,31 +80,32 @@ def draws(X: Any) -> list[int]:
     return out.tolist()
 
 
-def hide(model: Model, X: Any) -> tuple[Any, list[Hidden]]:
-    """The rows as they are to be learned from, and what some of them hide for `judge_hidden`."""
-    if not model.gappy and not model.first_pass:
-        return X, []
-    seldom = 1 if model.checked < OFTEN else SELDOM
+def hide(model: Model, X: Any) -> tuple[list[Forgotten], list[Hidden]]:
+    """What rows must not learn of themselves, and what some of them hide for `judge_hidden`."""
+    forgotten: list[Forgotten] = []
     hidden: list[Hidden] = []
-    shown = X
+    if not model.gappy and not model.first_pass:
+        return forgotten, hidden
+    seldom = 1 if model.checked < OFTEN else SELDOM
+    n_masks = len(model.masks)
     for t, draw in enumerate(draws(X)):
-        looked_at = draw // (ONE_IN * N_MASKS) % seldom == 0
+        looked_at = draw // (ONE_IN * n_masks) % seldom == 0
         if draw % ONE_IN or not (model.gappy or looked_at):
             continue
+        mask = draw // ONE_IN % n_masks
         features, values = _entries(model, X, t)
-        visible = model.masks[draw // ONE_IN % N_MASKS][features]
+        visible = model.masks[mask][features]
         if not visible.any() or visible.all():
             continue
         if model.gappy:
-            shown = _copy(X) if shown is X else shown
-            _forget(shown, t, features[~visible])
+            forgotten.append((t, features[~visible]))
         if looked_at:
             away = np.flatnonzero(~visible)
             away = away[:: max(1, len(away) // MOST_ENTRIES)]
             hidden.append(
-                Hidden(features[visible], values[visible], features[away], values[away])
+                Hidden(mask, features[visible], values[visible], features[away], values[away])
             )
-    return shown, hidden
+    return forgotten, hidden
 
 
 def _entries(model: Model, X: Any, t: int) -> tuple[NDArray[np.int32], Vector]:
@@ -119,31 +121,21 @@ def _entries(model: Model, X: Any, t: int) -> tuple[NDArray[np.int32], Vector]:
     return features.astype(np.int32), values
 
 
-def _copy(X: Any) -> Any:
-    return canonical(X).copy() if scipy.sparse.issparse(X) else np.array(X)
-
-
-def _forget(X: Any, t: int, features: NDArray[np.int32]) -> None:
-    """Make entries of a row missing, in place."""
-    if scipy.sparse.issparse(X):
-        here = slice(X.indptr[t], X.indptr[t + 1])
-        X.data[here][np.isin(X.indices[here], features)] = np.nan
-    else:
-        X[t, features] = np.nan
-
-
 def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:
     """The model with what the hidden entries of some rows tell."""
     if not hidden:
         return model
+    # Rows that show the same features share a system, if they come one after the other.
+    order = np.argsort([row.mask for row in hidden], kind="stable")
+    place = np.argsort(order)
     C = model.C if model.C_codes is None else model.C_codes
     unit = model.noise / model.unit
     mean = model.one * C[:, -1].astype(np.float64)
     histogram, judged, trial = model.histogram, model.judged.copy(), model.trial
     checked = model.checked
-    shown = _shown(model, hidden)
+    shown = _shown(model, [hidden[at] for at in order])
     codes = codes_of(model, shown, limit=outlier_limit(model), keep_covariances=True)
-    for at, (_, _, which, truth) in enumerate(hidden):
+    for at, (_, _, _, which, truth) in zip(place.tolist(), hidden, strict=True):
         predicted, variance = _predicted(model, C, codes, at, which)
         errors, size, weight = truth - predicted, unit[which], 1.0 / len(which)
         fade = 1.0 - 2.0 / (checked + 50.0)
@@ -153,15 +145,17 @@ def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:
         judged[1] = (1.0 - 1.0 / RECENT_ROWS) * judged[1] + weight * now
         checked += 1
     if model.looks:
-        trial = _votes(model, C, hidden, shown)
+        trial = _votes(model, C, hidden, shown, place)
     return replace(model, histogram=histogram, judged=judged, trial=trial, checked=checked)
 
 
-def _votes(model: Model, C: NDArray[Any], hidden: list[Hidden], shown: Whitened) -> Vector:
+def _votes(
+    model: Model, C: NDArray[Any], hidden: list[Hidden], shown: Whitened, place: NDArray[np.int64]
+) -> Vector:
     """Votes on dropping outliers, with those of more rows."""
     tried = [codes_of(model, shown, limit=limit).X for limit in (np.inf, OUTLIER)]
     trial = model.trial
-    for at, (_, _, which, truth) in enumerate(hidden):
+    for at, (_, _, _, which, truth) in zip(place.tolist(), hidden, strict=True):
         size = (model.noise / model.unit)[which]
         plain, dropping = (
             float(np.sum(((truth - C[which].astype(np.float64) @ X[at]) * size) ** 2))

@@ -11,6 +11,7 @@ matter: amid a batch the model keeps the dictionary that makes its codes.
 """
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ from .state import LEAST_SHARE, Matrix, Model, Vector, rarity_of
 
 # So many outliers in a row are a change of level: they are believed.
 BELIEVED = 5
+# Rows whose steps are made together: their number grows with its square.
+STEPS = 32
 # Observed shares from which on it is faster to go through all entries than through a list of them.
 MOSTLY = 0.3
 
@@ -60,7 +63,7 @@ def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[
 def _next_batch(model: Model) -> Model:
     """The model at the start of a batch, and of a period if one has ended."""
     gappy = model.gappy or model.n_entries < model.n_seen * len(model.C)
-    left = batch_rows(model.n_seen, model.n_components, gappy, model.settings.batch_size)
+    left = batch_rows(model.n_seen, gappy, model.settings)
     model = replace(looking(model), gappy=gappy, batch_left=left, rarity=rarity_of(model.counts))
     if model.period_left == 0:
         return revised(model)
@@ -69,9 +72,9 @@ def _next_batch(model: Model) -> Model:
 
 def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
     """Learn from rows of one batch; also return their codes."""
-    shown, hidden = hide(model, X)
+    forgotten, hidden = hide(model, X)
     model = judge_hidden(model, hidden)
-    rows, q = whitened(model, shown), X.shape[0]
+    rows, q = whitened(model, X, forgotten), X.shape[0]
     n_entries = round(float(rows.shares.sum()) * len(model.C))
     limit = outlier_limit(model)
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
@@ -178,19 +181,19 @@ def _by_steps(
     assert before is not None
     assert Y is not None
     m, dtype = len(C), C.dtype
-    E = (Y - X.astype(dtype) @ C.T).astype(np.float64, copy=False)
-    E_codes = E.copy() if before is C else (Y - X.astype(dtype) @ before.T).astype(np.float64)
-    seen = np.ones(E.shape, bool) if rows.seen is None else rows.seen
-    couplings = Z @ X.T
-    in_threads(
-        lambda first, last: steps(
-            E, E_codes, seen, couplings, h, leverage, keep, mean_counts, counts, errors,
-            LEAST_SHARE, first, last,
-        ),
-        m,
-        len(X) * E.size,
-    )  # fmt: skip
-    return C + E.astype(dtype, copy=False).T @ Z.astype(dtype)
+    for start in range(0, len(X), STEPS):
+        part = slice(start, start + STEPS)
+        x, z = X[part].astype(dtype), Z[part].astype(dtype)
+        E_codes = (Y[part] - x @ before.T).astype(np.float64, copy=False)
+        E = E_codes.copy() if C is before else (Y[part] - x @ C.T).astype(np.float64, copy=False)
+        seen = np.ones(E.shape, bool) if rows.seen is None else rows.seen[part]
+        args = (
+            E, E_codes, seen, Z[part] @ X[part].T, h[part], leverage[part], keep[part],
+            mean_counts[part], counts, errors, LEAST_SHARE,
+        )  # fmt: skip
+        in_threads(partial(steps, *args), m, len(x) * E.size)
+        C = C + E.astype(dtype, copy=False).T @ z
+    return C
 
 
 def _mean_counts(n_rows: float, keep: Vector, shares: Vector) -> Vector:

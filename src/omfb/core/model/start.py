@@ -82,7 +82,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     S = n_rows * np.eye(r + 1) + np.diag(1.0 / v)
     fade, head_start = fading(1.0 - share, r)
     gappy = bool(not seen.all())
-    batch = batch_rows(0, r, gappy, settings.batch_size)
+    batch = batch_rows(0, gappy, settings)
     C = np.ascontiguousarray(C, dtype)
     return Model(
         settings=settings, seed=seed, C=C, C_codes=None, G=gram(C), S=S, Sigma=np.linalg.inv(S),
