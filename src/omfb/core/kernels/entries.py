@@ -44,7 +44,7 @@ def listed(values, seen, counts):
     # Every entry is written, and the next one over it if it was missing: missing entries come at
     # random, and a branch that is guessed wrong costs more than a write.
     features = np.empty(starts[n] + 1, np.int32)
-    entries = np.empty(starts[n] + 1, values.dtype)
+    entries = np.empty(starts[n] + 1)
     at = 0
     for t in range(n):
         for i in range(m):

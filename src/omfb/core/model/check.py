@@ -24,7 +24,7 @@ from ..kernels.posterior import spread
 from ..kernels.shared import Rows, gram
 from .codes import Codes, codes_of
 from .rows import Forgotten, Whitened
-from .state import Model, Vector
+from .state import Matrix, Model, Vector
 
 # Rows that are looked at together, and how many must have been checked, to calibrate anew.
 CALIBRATION_ROWS, FEWEST_CHECKS = 256, 10
@@ -128,9 +128,9 @@ def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:
     # Rows that show the same features share a system, if they come one after the other.
     order = np.argsort([row.mask for row in hidden], kind="stable")
     place = np.argsort(order)
-    C = model.C if model.C_codes is None else model.C_codes
+    C = model.coding.astype(np.float64, copy=False)
     unit = model.noise / model.unit
-    mean = model.one * C[:, -1].astype(np.float64)
+    mean = model.one * C[:, -1]
     histogram, judged, trial = model.histogram, model.judged.copy(), model.trial
     checked = model.checked
     shown = _shown(model, [hidden[at] for at in order])
@@ -150,7 +150,7 @@ def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:
 
 
 def _votes(
-    model: Model, C: NDArray[Any], hidden: list[Hidden], shown: Whitened, place: NDArray[np.int64]
+    model: Model, C: Matrix, hidden: list[Hidden], shown: Whitened, place: NDArray[np.int64]
 ) -> Vector:
     """Votes on dropping outliers, with those of more rows."""
     tried = [codes_of(model, shown, limit=limit).X for limit in (np.inf, OUTLIER)]
@@ -158,7 +158,7 @@ def _votes(
     for at, (_, _, _, which, truth) in zip(place.tolist(), hidden, strict=True):
         size = (model.noise / model.unit)[which]
         plain, dropping = (
-            float(np.sum(((truth - C[which].astype(np.float64) @ X[at]) * size) ** 2))
+            float(np.sum(((truth - C[which] @ X[at]) * size) ** 2))
             for X in tried
         )
         vote = (plain - dropping) / max(plain + dropping, 1e-300)
@@ -172,12 +172,12 @@ def _shown(model: Model, hidden: list[Hidden]) -> Whitened:
     counts = np.array([len(row.shown) for row in hidden])
     starts = np.concatenate([[0], np.cumsum(counts)])
     features = np.concatenate([row.shown for row in hidden])
-    values = np.concatenate([row.shown_values for row in hidden]).astype(model.C.dtype)
+    values = np.concatenate([row.shown_values for row in hidden])
     return Whitened(len(model.C), None, None, counts, Rows(starts, features, values))
 
 
 def _predicted(
-    model: Model, C: NDArray[Any], codes: Codes, at: int, which: NDArray[np.int32]
+    model: Model, C: Matrix, codes: Codes, at: int, which: NDArray[np.int32]
 ) -> tuple[Vector, Vector]:
     """Means and variances of the features `which` of one row."""
     variance = np.empty(len(which))
@@ -185,7 +185,7 @@ def _predicted(
         C, codes.covariances[at], model.Sigma, codes.X[at], model.rarity, model.kappa, which,
         variance,
     )  # fmt: skip
-    return C[which].astype(np.float64) @ codes.X[at], variance
+    return C[which] @ codes.X[at], variance
 
 
 def binned(sizes: Vector) -> Vector:

@@ -45,7 +45,7 @@ def codes_of(
 
 def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool) -> Codes:
     """Rows that share one system, by two products."""
-    C = model.C if model.C_codes is None else model.C_codes
+    C = model.coding
     r, one, (q, m) = model.n_components, model.one, Y.shape
     count = float(model.rarity.sum())
     P = (Y @ C).astype(np.float64, copy=False)
@@ -67,11 +67,11 @@ def _each(
     model: Model, rows: Whitened, weights: Vector, limit: float, keep_covariances: bool
 ) -> Codes:
     """Rows with a system each."""
-    C = model.C if model.C_codes is None else model.C_codes
+    C = model.coding.astype(np.float64, copy=False)
     q, r, entries = len(rows), model.n_components, rows.entries
     P, energies = np.empty((0, r + 1)), np.empty(0)
     if rows.values is not None:
-        P = (rows.values @ C).astype(np.float64, copy=False)
+        P = (rows.values @ model.coding).astype(np.float64, copy=False)
         energies = squares_of(rows.values)
     X = np.zeros((q, r + 1))
     X[:, r] = model.one

@@ -71,11 +71,12 @@ def _fill_deviations(
     model: Model, codes: Codes, missing: NDArray[np.bool_], out: NDArray[np.float64]
 ) -> None:
     rarity, kappa = model.rarity, model.kappa
+    C = model.C.astype(np.float64, copy=False)
     for t in np.flatnonzero(missing.any(axis=1)).tolist():
         which = np.flatnonzero(missing[t]).astype(np.int32)
         variance = np.empty(len(which))
         covariance = codes.covariances[min(t, len(codes.covariances) - 1)]
-        spread(model.C, covariance, model.Sigma, codes.X[t], rarity, kappa, which, variance)
+        spread(C, covariance, model.Sigma, codes.X[t], rarity, kappa, which, variance)
         out[t, which] = np.sqrt(variance) * model.noise[which]
 
 

@@ -159,8 +159,10 @@ def _by_recursion(
     if rows.values is not None and rows.shares.mean() > MOSTLY:
         C = _by_steps(model, rows, X, Z, h, leverage, keep, mean_counts, counts, errors)
         return replace(model, C=C, S=S, counts=counts, errors=errors)
-    C = model.C if reuse and before is not model.C else model.C.copy()
+    mine = reuse and before is not model.C and model.C.dtype == np.float64
+    C = model.C if mine else model.C.astype(np.float64)
     columns = by_feature(rows.entries, m)
+    before = before.astype(np.float64, copy=False)
     in_threads(
         lambda first, last: learn_features(
             C, before, *columns, first, last, X, Z, h, leverage, keep, mean_counts, counts, errors,
@@ -169,6 +171,7 @@ def _by_recursion(
         m,
         4 * len(columns.values) * X.shape[1],
     )  # fmt: skip
+    C = C.astype(model.C.dtype, copy=False)
     return replace(model, C=C, S=S, counts=counts, errors=errors)
 
 

@@ -48,7 +48,7 @@ class Whitened:
 
     @cached_property
     def entries(self) -> Rows:
-        """The observed entries, row by row."""
+        """The observed entries, row by row, as float64: what is compiled for them is, once."""
         if self._entries is not None:
             return self._entries
         assert self.values is not None
@@ -84,8 +84,7 @@ def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> White
         starts, features, values = _without(sparse_rows(canonical(X)), forgotten)
         values = (values.astype(np.float64) - model.center[features]) * inverse[features]
         check_finite(values[None])
-        entries = Rows(starts, features, values.astype(dtype, copy=False))
-        return Whitened(m, None, None, np.diff(starts), entries)
+        return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
     out, counts = np.empty(Y.shape, dtype), np.empty(len(Y), np.int64)
