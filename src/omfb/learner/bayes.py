@@ -15,7 +15,6 @@ from ..core.model.state import Model, check_model
 from ..core.state import Info
 from .engine import GetRows, Init, Matrix
 
-
 # Entries of rows that intervals are calibrated by: one row in eight hides something.
 SAMPLE_ENTRIES = 1 << 21
 

@@ -162,7 +162,7 @@ class Broyden:
         zero, one = np.zeros(len(state.C)), np.ones(len(state.C))
 
         def predict(shown: Matrix, visible: NDArray[np.bool_]) -> Matrix:
-            C = np.ascontiguousarray(state.C[visible])
+            C = state.C * visible[:, None]  # zeros for the others: they make no difference
             codes = encode(replace(state, C=C, G=gram(C)), shown)[0]
             return self.decode(replace(state, C=state.C[~visible]), codes)
 

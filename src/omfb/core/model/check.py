@@ -157,10 +157,7 @@ def _votes(
     trial = model.trial
     for at, (_, _, _, which, truth) in zip(place.tolist(), hidden, strict=True):
         size = (model.noise / model.unit)[which]
-        plain, dropping = (
-            float(np.sum(((truth - C[which] @ X[at]) * size) ** 2))
-            for X in tried
-        )
+        plain, dropping = (float(np.sum(((truth - C[which] @ X[at]) * size) ** 2)) for X in tried)
         vote = (plain - dropping) / max(plain + dropping, 1e-300)
         fade = 1.0 - 2.0 / (model.checked + 50.0)
         trial = fade * trial + np.array([1.0, vote, vote**2])

@@ -13,7 +13,6 @@ from ..kernels.entries import listed, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
-
 Forgotten = tuple[int, NDArray[np.int32]]
 """A row, and features of it that are to count as missing."""
 
