@@ -17,7 +17,7 @@ RULE_NAMES = tuple(field.name for field in fields(Rule))
 """Parameters that are handed to the `Rule` or the `Settings`, which check them."""
 FLAGS = ("center", "scale", "outliers", "in_time")
 # Rows that a fit learns from at least, if as many passes suffice, where nobody says how many.
-ENOUGH_ROWS, MOST_PASSES = 4000, 4
+ENOUGH_ROWS, MOST_PASSES = 4000, 3
 
 
 class Plan(NamedTuple):

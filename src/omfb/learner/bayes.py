@@ -9,6 +9,7 @@ from ..core.model import encode as coding
 from ..core.model.check import calibrated
 from ..core.model.in_time import fill_in_time, remembering
 from ..core.model.learn import learn
+from ..core.model.polish import polished
 from ..core.model.settings import Settings
 from ..core.model.start import head_rows, start
 from ..core.model.state import Model, check_model
@@ -73,7 +74,7 @@ class Bayes:
 
     def begin_pass(self, state: Model) -> Model:
         """See `Engine.begin_pass`."""
-        return replace(state, first_pass=False)
+        return replace(state, pass_rows=state.pass_rows or state.n_seen)
 
     def sample_rows(self, n_features: int) -> int:
         """See `Engine.sample_rows`."""
@@ -83,7 +84,10 @@ class Bayes:
         """See `Engine.conclude`."""
         state = coding.settled(state)
         if state.gappy:
-            state = calibrated(state, sample())
+            rows = sample()
+            if rows.shape[0] == (state.pass_rows or state.n_seen):  # the whole table
+                state = polished(state, rows)
+            state = calibrated(state, rows)
         return remembering(state, last_rows()) if state.settings.in_time else state
 
     def with_rule(self, state: Model, rule: Settings) -> Model:

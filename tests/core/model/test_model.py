@@ -8,7 +8,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omfb.core.model import check, encode
+from omfb.core.model import check, encode, polish
 from omfb.core.model.learn import learn
 from omfb.core.model.revise import revised
 from omfb.core.model.settings import Settings
@@ -201,3 +201,32 @@ def test_draws_spread_as_the_model_says(rng):
     draws = np.array(list(encode.draw(model, row, 4000, rng)))[:, 0, :3]
     np.testing.assert_allclose(draws.mean(axis=0), filled.rows[0, :3], rtol=0.02, atol=0.05)
     np.testing.assert_allclose(draws.std(axis=0), filled.deviations[0, :3], rtol=0.15)
+
+
+@pytest.mark.parametrize("missing", [0.15, 0.7])
+@pytest.mark.parametrize("sparse", [False, True])
+def test_polishing_solves_each_feature_from_the_rows_that_observe_it(missing, sparse):
+    X = table(9, 300, 8, missing)
+    rows = scipy.sparse.csr_array(np.nan_to_num(X)) if sparse else X
+    model = encode.settled(learn(start(rows, Settings(n_components=3), 0), rows)[0])
+    shares = 1.0 / model.rarity
+    C, Y = model.C, (X - model.center) / model.noise
+    for _ in range(polish.ROUNDS):
+        S, right = np.zeros((8, 4, 4)), np.zeros((8, 4))
+        for y in Y:
+            x, covariance, _, _ = reference.code(C, model.Sigma, shares, 1.0, 1.0, y)
+            for i in np.flatnonzero(~np.isnan(y)):
+                S[i] += np.outer(x, x)
+                S[i, :3, :3] += covariance
+                right[i] += y[i] * x
+        C = np.array([np.linalg.solve(S[i] + np.diag(1 / model.v), right[i]) for i in range(8)])
+    np.testing.assert_allclose(polish.polished(model, rows).C, C, rtol=1e-6, atol=1e-8)
+
+
+def test_rows_that_come_again_are_no_new_evidence():
+    X = table(10, 200, 8, 0.1)
+    model = learn(start(X, Settings(n_components=2), 0), X)[0]
+    model = replace(model, pass_rows=200)
+    for _ in range(30):
+        model = learn(model, X)[0]
+    assert model.n_rows < 200

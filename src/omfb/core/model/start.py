@@ -63,12 +63,12 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     rows = rows.astype(np.float64, copy=False)
     seen = ~np.isnan(rows)
     m = rows.shape[1]
-    r = settings.components_for(m)
+    share = max(float(seen.mean()), 1.0 / max(seen.size, 1))
+    r = settings.components_for(m, share)
     rng = np.random.default_rng(seed)
     center, unit = _units(rows, seen, settings)
     Z = np.where(seen, rows - center, 0.0)
     Z /= unit
-    share = max(float(seen.mean()), 1.0 / max(seen.size, 1))
     C, variance = _directions(Z, share, r, rng)
     noise = float(np.sqrt(variance))
     if not isinstance(init, str) or init == "random":
@@ -91,7 +91,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         weight=0.0, held=1.0, energy=0.0, freedom=0.0, fade=fade, head_start=head_start,
         n_seen=0, n_entries=0,
         batch_left=batch, period_left=period_rows(0, r, batch),
-        gappy=gappy, first_pass=True, masks=lent_masks(seen, rng),
+        gappy=gappy, pass_rows=0, masks=lent_masks(seen, rng),
         histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
         looks=False, drops=False,
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),

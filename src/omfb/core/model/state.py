@@ -14,6 +14,8 @@ Matrix = NDArray[np.float64]
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # A feature's share of the average count that its part of S is not below.
 LEAST_SHARE = 0.02
+# As many times as this, rows of a table may count that come again and again.
+MOST_PASSES = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +99,8 @@ class Model:
     gappy : bool
         Whether an entry was missing before this batch; then checked rows hide what they hide from
         the dictionary, too.
-    first_pass : bool
-        Whether no row has been learned from before.
+    pass_rows : int
+        Rows of the first pass, once it is over; 0 before.
     masks : ndarray of shape (n_masks, m)
         What rows that are checked may show.
     histogram : ndarray of shape (n_bins,)
@@ -149,7 +151,7 @@ class Model:
     batch_left: int
     period_left: int
     gappy: bool
-    first_pass: bool
+    pass_rows: int
     masks: NDArray[np.bool_]
     histogram: Vector
     checked: int
@@ -171,6 +173,11 @@ class Model:
     def n_components(self) -> int:
         """Components, in use or not."""
         return self.C.shape[1] - 1
+
+    @property
+    def first_pass(self) -> bool:
+        """Whether no row has been learned from before."""
+        return self.pass_rows == 0
 
     @property
     def coding(self) -> NDArray[Any]:
@@ -203,7 +210,10 @@ class Model:
 
     def keep(self, n: int) -> Vector:
         """What each of the next n rows leaves of the past."""
-        after = self.n_seen + self.head_start + np.arange(1.0, n + 1.0)
+        rows = self.n_seen + np.arange(1.0, n + 1.0)
+        if self.pass_rows > 0:  # rows that come again are no new evidence
+            rows = np.minimum(rows, MOST_PASSES * self.pass_rows)
+        after = rows + self.head_start
         kept: Vector = self.settings.memory * (1.0 - self.fade / after)
         return kept
 
@@ -252,7 +262,7 @@ def check_model(model: Model) -> None:
         _demand(bool((getattr(model, name) > 0.0).all()), f"{name} is not above zero")
     for name in ("counts", "histogram", "errors"):
         _demand(bool((getattr(model, name) >= 0.0).all()), f"{name} is below zero")
-    for name in ("n_seen", "n_entries", "checked"):
+    for name in ("n_seen", "n_entries", "checked", "pass_rows"):
         _demand(getattr(model, name) >= 0, f"{name} is below zero")
     _demand(model.batch_left > 0 and model.period_left > 0, "no rows are left to its batch")
     _demand(r <= model.settings.components_for(m), "more components than it may have")
