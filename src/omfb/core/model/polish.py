@@ -3,7 +3,7 @@
 Over a stream all features share one precision S, by how often each was observed. That is not enough
 where a feature is missing just when codes are unlike their usual selves, as in one long gap of a
 table whose levels drift: its loadings would be believed in directions in which it was never seen. A
-few rounds of codes and features that are solved exactly (`kernels/solve_features.py`) put that right.
+few rounds of codes and features solved exactly (`kernels/solve_features.py`) put that right.
 """
 
 from dataclasses import replace
