@@ -182,6 +182,19 @@ class BeliefMixin:
         residual, energy = self._found().judged[1]
         return float(np.sqrt(residual / energy)) if energy > 0.0 else float("nan")
 
+    @property
+    def residuals_(self) -> NDArray[np.float64]:
+        """What the model does not explain of the last rows that it has learned from.
+
+        Of the last row; of up to 2048 rows if they are in time. NaN where entries are missing.
+        """
+        self._found()
+        rows = self.learner_.last_rows  # type: ignore[attr-defined]
+        if rows is None:
+            raise AttributeError("A model of an older file does not hold its last rows.")
+        model = self._belief()
+        return rows.astype(np.float64) - encode.decode(model, encode.encode(model, rows))
+
     # -- inside -----------------------------------------------------------------------------
 
     def _found(self) -> Model:
@@ -194,7 +207,7 @@ class BeliefMixin:
 
     def _belief(self) -> Model:
         learner = self.learner_  # type: ignore[attr-defined]
-        state = learner.engine.with_rule(learner.state, self._plan(learner).rule)  # type: ignore[attr-defined]
+        state = learner.used(self._plan(learner).rule)  # type: ignore[attr-defined]
         if not isinstance(state, Model):
             raise ValueError(
                 "A rule that is given in full, as memory=0 is, knows nothing of noise: leave "

@@ -105,6 +105,13 @@ def _bounds(name: str, value: Any) -> Any:
     return listed if bounds.ndim else listed[0]
 
 
+def _numbers(listed: Any) -> Any:
+    """Bounds as they were given, from how a file holds them."""
+    if isinstance(listed, list):
+        return [float(value) for value in listed]
+    return float(listed) if isinstance(listed, str) else listed
+
+
 def _loaded(cls: Any, parts: Parts) -> Any:
     learner = Learner.from_snapshot(snapshot_of(parts))
     header = parts.header
@@ -114,6 +121,9 @@ def _loaded(cls: Any, parts: Parts) -> Any:
             parameters["init"] = parts.tensors.get("parameters.init", learner.init)
         if learner.engine is BROYDEN and "center" not in parameters:  # 0.1 knew nothing else
             parameters |= {"center": False, "scale": False}
+        for name in BOUNDS:
+            if name in parameters:
+                parameters[name] = _numbers(parameters[name])
         known = cls().get_params()
         model = cls(**{k: v for k, v in parameters.items() if k in known or k not in OF_IMPUTERS})
         check_parameters(model)
