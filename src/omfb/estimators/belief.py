@@ -5,13 +5,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
 from ..core.model import check, encode
 from ..core.model.in_time import fill_in_time, forecast
 from ..core.model.state import Model
 from ..core.rule import checked_count, checked_number
-from ..learner.bayes import explained
+from ..learner.bayes import BAYES, explained
 from .frames import like_frame
+from .parameters import plan_of
+
+
+def _knows_noise(model: Any) -> bool:
+    """Whether the parameters are of a model that has likelihoods; scikit-learn asks."""
+    return plan_of(model).engine is BAYES
 
 
 class BeliefMixin:
@@ -81,6 +88,7 @@ class BeliefMixin:
         drawn = list(encode.draw(model, rows, count, np.random.default_rng(seed)))
         return self._bounded(np.array(drawn))
 
+    @available_if(_knows_noise)  # type: ignore[untyped-decorator, unused-ignore]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-likelihood of what is observed of each row.
 
@@ -174,6 +182,19 @@ class BeliefMixin:
         residual, energy = self._found().judged[1]
         return float(np.sqrt(residual / energy)) if energy > 0.0 else float("nan")
 
+    @property
+    def residuals_(self) -> NDArray[np.float64]:
+        """What the model does not explain of the last rows that it has learned from.
+
+        Of the last row; of up to 2048 rows if they are in time. NaN where entries are missing.
+        """
+        self._found()
+        rows = self.learner_.last_rows  # type: ignore[attr-defined]
+        if rows is None:
+            raise AttributeError("A model of an older file does not hold its last rows.")
+        model = self._belief()
+        return rows.astype(np.float64) - encode.decode(model, encode.encode(model, rows))
+
     # -- inside -----------------------------------------------------------------------------
 
     def _found(self) -> Model:
@@ -186,7 +207,7 @@ class BeliefMixin:
 
     def _belief(self) -> Model:
         learner = self.learner_  # type: ignore[attr-defined]
-        state = learner.engine.with_rule(learner.state, self._plan(learner).rule)  # type: ignore[attr-defined]
+        state = learner.used(self._plan(learner).rule)  # type: ignore[attr-defined]
         if not isinstance(state, Model):
             raise ValueError(
                 "A rule that is given in full, as memory=0 is, knows nothing of noise: leave "

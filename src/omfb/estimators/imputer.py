@@ -8,32 +8,107 @@ from sklearn.base import OneToOneFeatureMixin
 
 from ..core.model.state import Model
 from .base import Factorizer
-from .frames import like_frame, numeric_part
+from .frames import is_frame, like_frame, numeric_part
 from .validation import Checked
 
 
 class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
-    """Fill the missing values of a table; columns may have any units.
+    """Fill the missing values of a table; columns may have any units, and nothing needs tuning.
 
     The model of `OMFB`, but for its purpose: all columns are treated alike (`scale=True`), each
-    with a noise of its own (`noise="feature"`). What is not given is found from the data; nothing
-    needs to be given. Columns of a frame that do not hold numbers (text, dates, booleans,
+    with a noise of its own (`noise="feature"`). *A number that is given is obeyed; what is None is
+    found from the data.* Columns of a frame that do not hold numbers (text, dates, booleans,
     categories) are passed through untouched.
-
-    Parameters are those of `OMFB`, and:
 
     Parameters
     ----------
     n_components : int or None, default=None
-        At most so many components; see `OMFB`.
+        At most so many components; those that the data do not need are switched off. None is half
+        the number of features, but at least 10 and at most 100 (30 with `memory=0`).
+    lam : float or None, default=None
+        How many rows the first dictionary weighs. None is a third of those it is made from.
+    memory : float, default=1.0
+        How long rows count: 1 for ever, 0.99 about 100 rows (for data that change), 0 not at all,
+        which is the paper's rule.
+    ridge : float or None, default=None
+        Pull of a code towards zero. None is what noise and variances call for.
+    smooth : float or None, default=None
+        Pull of a code towards that of the row before. None is found, if rows are in time.
+    shrink : float or None, default=None
+        Pull of the dictionary towards zero, in rows. None is found for each component.
+    inner_iter : int or None, default=None
+        Alternations between codes and dictionary for each update. None is 1 (2 with `memory=0`).
+    batch_size : int or None, default=None
+        Rows that share one update. None begins with 16 and ends with 64 (1 with `memory=0`).
+    center : bool or None, default=None
+        Whether a mean is learned. None is True.
+    scale : bool or None, default=None
+        Whether each feature is measured in deviations of its own. None is True.
+    noise : {"shared", "feature"} or None, default=None
+        Whether features share one noise. None is "feature".
+    outliers : bool, default=True
+        Whether single entries that are far from what the rest of their row says count as missing.
+        They do only where the data have heavy tails and leaving them out fills better.
+    in_time : bool or None, default=None
+        Whether neighbouring rows belong together. None is True for frames with a DatetimeIndex.
     min_value, max_value : float, array-like of shape (n_features,) or None, default=None
         Filled values, and bounds of intervals, are kept within these.
     integers : bool, default=False
         Whether filled values of columns that held only whole numbers are rounded to such.
+    max_iter : int or None, default=None
+        Passes over the data in `fit`. None is 1, and up to 4 over tables of less than 4000 rows.
+    tol : float, default=0.0
+        Stop when a pass lowers the prequential error by less than this share; 0 runs all passes.
+    shuffle : bool or "uniform", default=True
+        Whether `fit` takes rows in random order, as they lie, or drawn with replacement.
+    init : {"data", "random"} or array of shape (n_components, n_features), default="data"
+        First dictionary: found from the first rows, uniform on [0, 1), or given.
+    random_state : int, RandomState or None, default=None
+        Seed of the order of rows and of the first dictionary.
+    verbose : int, default=0
+        If positive, log each pass to the logger "omfb", and show a progress bar (in terminals and
+        notebooks that have Rich; elsewhere the log is printed, unless logging is configured).
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, n_features)
+        The dictionary in the data's units, an atom in a row, in falling order of variance.
+    n_components_ : int
+        Components that stand out of the noise.
+    mean_ : ndarray of shape (n_features,)
+        Mean of each feature.
+    scale_ : ndarray of shape (n_features,)
+        Unit of each feature: its deviation in the first rows; one for all if not scaled.
+    noise_variance_ : float or ndarray of shape (n_features,)
+        Variance of the noise; one for each feature if `noise="feature"`.
+    explained_variance_ : ndarray of shape (n_components,)
+        Variance that each component explains, in units of `scale_` if scaled.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The same as a share of all variance, that of the noise included.
+    outliers_ : ndarray of shape (n_features,)
+        How many entries of each feature were taken for outliers.
+    residuals_ : ndarray of shape (n_rows, n_features)
+        What is not explained of the last row, or of the last rows if they are in time.
+    prequential_error_ : float
+        Relative error over the last pass, of entries that were hidden from their rows' codes
+        and that the dictionary had not learned from; with `memory=0`, of each row before the
+        dictionary learned from it.
+    recent_error_ : float
+        The same of the last rows only: it rises when the data change.
+    n_samples_seen_ : int
+        Rows learned from, in all passes.
+    n_iter_ : int
+        Passes made by `fit`.
+    n_features_in_ : int
+        Features of a row.
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Their names, if X had any.
+    learner_ : Learner
+        Does the work: states, codes and snapshots without scikit-learn.
 
     See Also
     --------
-    OMFB : The decomposition, with all parameters and attributes.
+    OMFB : The same model as a decomposition: `transform` gives codes.
 
     Examples
     --------
@@ -100,7 +175,7 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
             A frame, as from `complete`, if X is one with columns that do not hold numbers.
         """
         filled = self._filled(X)
-        if filled.shape[1] < np.shape(X)[1]:
+        if is_frame(X) and filled.shape[1] < X.shape[1]:
             return like_frame(X, filled, self.learner_.feature_names)
         return filled
 

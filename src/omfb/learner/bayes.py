@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core.model import encode as coding
 from ..core.model.check import calibrated
-from ..core.model.in_time import fill_in_time, remembering
+from ..core.model.in_time import WINDOW, fill_in_time, remembering
 from ..core.model.learn import learn
 from ..core.model.polish import polished
 from ..core.model.settings import Settings
@@ -18,6 +18,10 @@ from .engine import GetRows, Init, Matrix
 
 # Entries of rows that intervals are calibrated by: one row in eight hides something.
 SAMPLE_ENTRIES = 1 << 21
+
+
+# Of rows in time, at most so much is kept.
+KEPT_BYTES = 1 << 23
 
 
 class Bayes:
@@ -40,6 +44,8 @@ class Bayes:
 
     def step(self, state: Model, rows: Any, *, reuse: bool) -> tuple[Model, Matrix, Info]:
         """See `Engine.step`."""
+        # What neighbouring rows tell of each other is found from the last rows, on demand.
+        state = state if state.memory is None else replace(state, memory=None)
         return learn(state, rows, reuse=reuse)
 
     def encode(self, state: Model, rows: Any) -> Matrix:
@@ -50,8 +56,7 @@ class Bayes:
         """See `Engine.decode`."""
         back = np.empty_like(codes)
         back[:, _order(state)] = codes
-        with np.errstate(over="ignore", invalid="ignore"):
-            return coding.decode(state, back)
+        return coding.decode(state, back)
 
     def fill(self, state: Model, rows: Any) -> Matrix:
         """See `Engine.fill`."""
@@ -90,6 +95,16 @@ class Bayes:
             state = calibrated(state, rows)
         return remembering(state, last_rows()) if state.settings.in_time else state
 
+    def rows_kept(self, rule: Settings, n_features: int) -> int:
+        """See `Engine.rows_kept`: the last for its residuals, many if rows are in time."""
+        return min(WINDOW, max(1, KEPT_BYTES // (8 * n_features))) if rule.in_time else 1
+
+    def recall(self, state: Model, last_rows: Matrix) -> Model:
+        """See `Engine.recall`."""
+        if not state.settings.in_time or state.memory is not None:
+            return state
+        return remembering(state, last_rows)
+
     def with_rule(self, state: Model, rule: Settings) -> Model:
         """See `Engine.with_rule`."""
         return state if rule == state.settings else replace(state, settings=rule)
@@ -101,18 +116,21 @@ class Bayes:
 
 def explained(state: Model) -> Matrix:
     """Variances of the components in the (scaled) data's units, in the order they are shown."""
-    return _energies(state)[_order(state)]
+    scaled = _scaled(state)
+    with np.errstate(over="ignore"):
+        return np.sum(scaled**2, axis=0)[_order(state)]
 
 
-def _energies(state: Model) -> Matrix:
+def _scaled(state: Model) -> Matrix:
     unit = state.unit if state.settings.scale else np.ones_like(state.unit)
-    scaled = state.C[:, :-1].astype(np.float64) * (state.noise / unit)[:, None]
-    return np.sum(scaled**2, axis=0)
+    return state.C[:, :-1].astype(np.float64) * (state.noise / unit)[:, None]
 
 
 def _order(state: Model) -> Any:
     """Components in falling order of their variance."""
-    return np.argsort(-_energies(state), kind="stable")
+    scaled = _scaled(state)
+    scaled /= max(float(np.abs(scaled).max()), 1e-300)  # squares of huge data would overflow
+    return np.argsort(-np.sum(scaled**2, axis=0), kind="stable")
 
 
 BAYES = Bayes()

@@ -105,6 +105,12 @@ class Engine(Protocol):
             Gives the last rows, in their order.
         """
 
+    def rows_kept(self, rule: Any, n_features: int) -> int:
+        """How many of the last rows `recall` is to be shown."""
+
+    def recall(self, state: Any, last_rows: Matrix) -> Any:
+        """The state as it is used after the last rows, which were learned from."""
+
     def with_rule(self, state: Any, rule: Any) -> Any:
         """The state, to go on under another rule."""
 
@@ -182,6 +188,14 @@ class Broyden:
 
     def conclude(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
         """See `Engine.conclude`: nothing is left to find."""
+        return state
+
+    def rows_kept(self, rule: Rule, n_features: int) -> int:
+        """See `Engine.rows_kept`."""
+        return 0
+
+    def recall(self, state: State, last_rows: Matrix) -> State:
+        """See `Engine.recall`: what has been learned is all there is."""
         return state
 
     def with_rule(self, state: State, rule: Rule) -> State:

@@ -16,6 +16,7 @@ from ..core.state import Info
 from .engine import BROYDEN, AnyState, Engine, GetRows, Init
 
 NOTHING = Info(0.0, 0.0)
+_NEVER = (None, None, None)
 # A dictionary smaller than this is copied faster than the features of a row are looked at.
 SMALL_DICTIONARY = 1 << 14
 
@@ -32,11 +33,14 @@ class Now:
         Energies of the pass so far.
     head : ndarray, sparse matrix or None
         The rows so far, while every new row may still enter the first dictionary.
+    last : tuple of ndarray or sparse matrix
+        The last rows, if the engine wants them, in blocks as they came.
     """
 
     state: AnyState | None
     totals: Info = NOTHING
     head: Any = None
+    last: tuple[Any, ...] = ()
 
     @property
     def n_seen(self) -> int:
@@ -113,6 +117,7 @@ class Learner:
         self._rule = Rule() if rule is None else rule
         self._now: Now | None = None
         self._second: _SecondCopy | None = None
+        self._recalled: tuple[Any, Any, Any] = _NEVER
         self._lock = threading.Lock()
 
     # -- what it is -------------------------------------------------------------------------
@@ -129,13 +134,31 @@ class Learner:
                 assert now is not None
                 if now.state is None:
                     state, _, info = self._first_learned(now.head, self._rule)
-                    now = self._now = Now(state, info, now.head)
+                    now = self._now = replace(now, state=state, totals=info)
         return now
 
     @property
     def state(self) -> Any:
         """The state of the engine."""
         return self.now.state
+
+    def used(self, rule: Any = None) -> Any:
+        """The state that rows are coded and filled by, under a rule or as before."""
+        now = self.now
+        state = now.state if rule is None else self.engine.with_rule(now.state, rule)
+        if not now.last:
+            return state
+        known, before, recalled = self._recalled
+        if known is not now or before != rule:
+            recalled = self.engine.recall(state, together(now.last))
+            self._recalled = now, rule, recalled
+        return recalled
+
+    @property
+    def last_rows(self) -> NDArray[Any] | None:
+        """The last rows that were learned from, as many as the engine keeps; None if none."""
+        now = self.now
+        return together(now.last) if now.last else None
 
     @property
     def started(self) -> bool:
@@ -193,15 +216,13 @@ class Learner:
             if rows.shape[0] == 1:
                 return self._learn_one(now, state, rows)
             state, codes, info = self.engine.step(state, rows, reuse=False)
-            self._now = Now(state, now.totals.plus(info))
+            last = self._later(now, rows, state.rule)
+            self._now = Now(state, now.totals.plus(info), last=last)
             return codes
 
     def encode(self, rows: Any, rule: Any = None) -> NDArray[Any]:
         """Codes of rows."""
-        state = self.state
-        return self.engine.encode(
-            state if rule is None else self.engine.with_rule(state, rule), rows
-        )
+        return self.engine.encode(self.used(rule), rows)
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Rows from their codes, in the dictionary's type, whose range bounds them."""
@@ -209,9 +230,7 @@ class Learner:
 
     def fill(self, rows: Any, rule: Any = None) -> NDArray[Any]:
         """The rows as an array in which missing entries are filled; observed ones stay."""
-        state = self.state
-        state = state if rule is None else self.engine.with_rule(state, rule)
-        return _finite(self.engine.fill(state, rows), rows)
+        return _finite(self.engine.fill(self.used(rule), rows), rows)
 
     def judge(self, rows: Any, rule: Any = None) -> Info:
         """Energies of entries that were hidden from their rows' codes, and of their errors."""
@@ -241,8 +260,16 @@ class Learner:
         with self._lock:
             now = self._now
             assert now is not None
-            state = self.engine.conclude(now.state, sample, last_rows)
-            self._now = replace(now, state=state)
+            rows: list[Any] = []
+
+            def kept() -> Any:
+                rows[:] = rows or [last_rows()]
+                return rows[0]
+
+            state = self.engine.conclude(now.state, sample, kept)
+            count = self.engine.rows_kept(state.rule, len(state.C))
+            last = (rows[0][-count:],) if rows else now.last
+            self._now = replace(now, state=state, last=last)
 
     def settle(self) -> None:
         """Take the first dictionary as settled: the rows so far are all that it depends on."""
@@ -309,13 +336,26 @@ class Learner:
         young = together.shape[0] < needed
         # The rows are the caller's.
         head = None if not young else rows.copy() if together is rows else together
+        if self.engine.starts_late:  # what is infinite would spoil the units of all rows
+            check_finite(rows.data[None] if scipy.sparse.issparse(rows) else rows, squares=False)
         if young and self.engine.starts_late:
-            check_finite(rows.data[None] if scipy.sparse.issparse(rows) else rows)
-            self._rule, self._now = rule, Now(None, NOTHING, head)
+            self._rule, self._now = rule, Now(None, NOTHING, head, self._later(now, rows, rule))
             return None
         state, codes, info = self._first_learned(together, rule)
-        self._now = Now(state, info, head)
+        self._now = Now(state, info, head, self._later(now, rows, rule))
         return codes[-rows.shape[0] :]
+
+    def _later(self, now: Now | None, rows: Any, rule: Any) -> tuple[Any, ...]:
+        """The last rows, once these have been learned from."""
+        count = self.engine.rows_kept(rule, rows.shape[1])
+        if count == 0:
+            return ()
+        blocks = (*(() if now is None else now.last), rows[-count:].copy())
+        more = sum(block.shape[0] for block in blocks) - count
+        while more >= blocks[0].shape[0]:
+            more -= blocks[0].shape[0]
+            blocks = blocks[1:]
+        return (blocks[0][more:], *blocks[1:]) if more > 0 else blocks
 
     def _learn_one(self, now: Now, state: Any, row: Any) -> NDArray[Any]:
         """Learn from one row in a second copy of the dictionary, which then takes its place.
@@ -327,18 +367,19 @@ class Learner:
         C = state.C
         spare = C.copy() if second is None else second.up_to_date(C)
         state, codes, info = self.engine.step(replace(state, C=spare), row, reuse=True)
-        self._now = Now(state, now.totals.plus(info))
+        last = self._later(now, row, state.rule)
+        self._now = Now(state, now.totals.plus(info), last=last)
         if state.C is spare:
             self._second = _SecondCopy(C, spare, _observed_features(row, C))
         return codes
 
     def __getstate__(self) -> dict[str, Any]:
         kept = self.__dict__.copy()
-        del kept["_lock"], kept["_second"]
+        del kept["_lock"], kept["_second"], kept["_recalled"]
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept, _lock=threading.Lock(), _second=None)
+        self.__dict__.update(kept, _lock=threading.Lock(), _second=None, _recalled=_NEVER)
 
 
 class _SecondCopy:
@@ -382,7 +423,10 @@ def _observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:
 
 def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
     """Rows from codes; what the type cannot hold becomes the largest number that it can."""
-    return _finite(engine.decode(state, codes), codes)
+    rows = engine.decode(state, codes)
+    if not np.isfinite(rows).all() and not np.isfinite(codes).all():
+        raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
+    return _finite(rows, codes)
 
 
 def _finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
@@ -395,6 +439,12 @@ def _finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
         raise ValueError("X holds numbers so large that what is made of them overflows. Rescale X.")
     largest = np.finfo(rows.dtype).max
     return np.clip(rows, -largest, largest)
+
+
+def together(blocks: tuple[Any, ...]) -> NDArray[Any]:
+    """Blocks of rows as one array, NaN where they miss something."""
+    dense = [dense_with_holes(block) for block in blocks]
+    return dense[0] if len(dense) == 1 else np.concatenate(dense)
 
 
 def joined(head: Any, rows: Any) -> Any:

@@ -7,13 +7,14 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ..core.rule import LARGEST_COUNT
 from ..core.state import Info
 from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
 from .engine import Init
 from .engines import ENGINES
-from .learner import Now, Snapshot
+from .learner import Now, Snapshot, together
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGEST_SEED = 2**64 - 1
@@ -56,6 +57,8 @@ def parts_of(snapshot: Snapshot) -> Parts:
         },
         "head": _head_parts(now.head, tensors),
     }
+    if now.last:
+        tensors["head.last"] = together(now.last)
     return Parts(header, tensors)
 
 
@@ -102,7 +105,8 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         n_features = int(tensors["head"].shape[1] if dense else tensors["head.shape"][1])
     n_components = about["n_components"]
     known = n_components is None or type(n_components) is int
-    _demand(known and (n_components or 0) >= 0, "a number of components that is none")
+    most = LARGEST_COUNT if known and n_components is not None else 1
+    _demand(known and 1 <= (n_components or 1) <= most, "a number of components that is none")
     if n_components is not None and state is not None:
         _demand(engine.n_components(state) <= n_components, "its dictionary has another size")
     init = tensors["learner.init"] if about["init"] is None else about["init"]
@@ -119,6 +123,7 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         state,
         Info(totals.residual, totals.energy),
         _head(header["head"], tensors, n_features),
+        _last(tensors, n_features),
     )
     return Snapshot(n_components, rule, init, seed, names, engine, now)
 
@@ -158,6 +163,15 @@ def _head(kind: Any, tensors: Tensors, n_features: int) -> Any:
     matrix = scipy.sparse.csr_matrix((data, tensors["head.indices"], indptr), shape=shape)
     matrix.check_format(full_check=True)
     return matrix
+
+
+def _last(tensors: Tensors, n_features: int) -> tuple[Any, ...]:
+    rows = tensors.get("head.last")
+    if rows is None:
+        return ()
+    _demand(rows.ndim == 2 and rows.shape[1] == n_features, "its last rows do not fit")
+    _demand(rows.dtype in FLOATS and not np.isinf(rows).any(), "its last rows are no numbers")
+    return (rows,)
 
 
 def _names_or_none(names: list[str] | None) -> list[str] | None:
