@@ -17,7 +17,7 @@ def load_model(path: Path) -> "Learner":
 
     model = load_estimator(path)
     learner: Learner = model.learner_
-    plan = plan_of(model, getattr(learner.rule, "in_time", False))
+    plan = plan_of(model, found=learner.rule)
     return learner.under(plan.rule) if plan.engine is learner.engine else learner
 
 

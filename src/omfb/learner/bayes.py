@@ -15,6 +15,9 @@ from ..core.model.state import Model, check_model
 from ..core.state import Info
 from .engine import GetRows, Init, Matrix
 
+# Entries of rows that intervals are calibrated by: one row in eight hides something.
+SAMPLE_ENTRIES = 1 << 21
+
 
 class Bayes:
     """Mean, units, noise and components found from the stream."""
@@ -24,7 +27,6 @@ class Bayes:
     rule_type: ClassVar[type] = Settings
     starts_late: ClassVar[bool] = True
     turns_atoms: ClassVar[bool] = True
-    sample_rows: ClassVar[int] = 4096
 
     def rows_needed(self, rule: Settings, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""
@@ -73,6 +75,10 @@ class Bayes:
     def begin_pass(self, state: Model) -> Model:
         """See `Engine.begin_pass`."""
         return replace(state, first_pass=False)
+
+    def sample_rows(self, n_features: int) -> int:
+        """See `Engine.sample_rows`."""
+        return max(256, min(4096, SAMPLE_ENTRIES // n_features))
 
     def conclude(self, state: Model, sample: GetRows, last_rows: GetRows) -> Model:
         """See `Engine.conclude`."""

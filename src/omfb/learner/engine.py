@@ -59,9 +59,6 @@ class Engine(Protocol):
     turns_atoms: ClassVar[bool]
     """Whether a step may exchange the atoms: the codes it returns may be of the old ones."""
 
-    sample_rows: ClassVar[int]
-    """Rows that `conclude` is to be shown."""
-
     def rows_needed(self, rule: Any, n_components: int | None, n_features: int) -> int:
         """How many rows at the head of a stream the first state depends on."""
 
@@ -96,6 +93,9 @@ class Engine(Protocol):
     def begin_pass(self, state: Any) -> Any:
         """The state at the beginning of another pass: no row comes before the next."""
 
+    def sample_rows(self, n_features: int) -> int:
+        """How many rows `conclude` is to be shown."""
+
     def conclude(self, state: Any, sample: GetRows, last_rows: GetRows) -> Any:
         """The state at the end of a fit.
 
@@ -123,7 +123,6 @@ class Broyden:
     rule_type: ClassVar[type] = Rule
     starts_late: ClassVar[bool] = False
     turns_atoms: ClassVar[bool] = False
-    sample_rows: ClassVar[int] = 0
 
     def rows_needed(self, rule: Rule, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""
@@ -167,7 +166,7 @@ class Broyden:
         zero, one = np.zeros(len(state.C)), np.ones(len(state.C))
 
         def predict(shown: Matrix, visible: NDArray[np.bool_]) -> Matrix:
-            C = np.ascontiguousarray(state.C[visible])
+            C = state.C * visible[:, None]  # zeros for the others: they make no difference
             codes = encode(replace(state, C=C, G=gram(C)), shown)[0]
             return self.decode(replace(state, C=state.C[~visible]), codes)
 
@@ -180,6 +179,10 @@ class Broyden:
     def begin_pass(self, state: State) -> State:
         """See `Engine.begin_pass`."""
         return replace(state, code=None)
+
+    def sample_rows(self, n_features: int) -> int:
+        """See `Engine.sample_rows`."""
+        return 0
 
     def conclude(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
         """See `Engine.conclude`: nothing is left to find."""

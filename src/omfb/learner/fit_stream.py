@@ -18,6 +18,8 @@ from .learner import Learner, Snapshot
 PIPE_ROWS = 256
 # What is read ahead stays within this, but for one block.
 AHEAD_BYTES = 1 << 26
+# Rows of a block that an engine takes best, and how large such a block may be.
+WHOLE_BATCHES, WHOLE_BYTES = 256, 1 << 24
 # Rows in time that the engine is shown at the end.
 LAST_ROWS = 2048
 
@@ -169,10 +171,11 @@ class _Fit:
     def _conclude(self) -> None:
         """Let the learner find what only the end of a fit can tell."""
         learner, source = self._learner, self._source
-        if learner.engine.sample_rows == 0 or not source.rereadable:
+        if not source.rereadable:
             return
         learner.conclude(
-            lambda: _some_rows(source, learner.engine.sample_rows), lambda: _last_rows(source)
+            lambda: _some_rows(source, learner.engine.sample_rows(source.n_features)),
+            lambda: _last_rows(source),
         )
         self.at = _At(self.at.place, learner.snapshot())
 
@@ -197,6 +200,10 @@ class _Fit:
     def _blocks(self, position: Position) -> Iterator[tuple[Any, Position]]:
         source, batch_size = self._source, self._learner.rule.batch_size or 1
         length = rows_per_block(source.n_features, source.dtype, batch_size)
+        if WHOLE_BATCHES % batch_size == 0 and (
+            WHOLE_BATCHES * source.n_features * source.dtype.itemsize <= WHOLE_BYTES
+        ):
+            length = max(length, WHOLE_BATCHES)
         if not source.rereadable:
             length = min(length, self._rows_of_a_pipe(batch_size))
         shuffle = self._shuffle if source.rereadable else False

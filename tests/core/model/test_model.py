@@ -106,7 +106,7 @@ def test_hidden_entries_teach_nothing(rng):
     other = X.copy()
     for t, draw in enumerate(check.draws(X)):
         if draw % check.ONE_IN == 0:
-            hidden = ~model.masks[draw // check.ONE_IN % check.N_MASKS] & ~np.isnan(X[t])
+            hidden = ~model.masks[draw // check.ONE_IN % len(model.masks)] & ~np.isnan(X[t])
             if hidden.all() or not hidden.any() or (hidden | np.isnan(X[t])).all():
                 continue
             other[t, hidden] += 1e3 * X[t, hidden]

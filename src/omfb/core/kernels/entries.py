@@ -6,23 +6,32 @@ from .compiling import jit
 
 
 @jit
-def whiten(Y, center, inverse_noise, out, seen, counts):
-    """out = (Y − center) / noise, 0 where missing; `seen` says what is not, `counts` how much.
+def whiten(Y, center, inverse_noise, out, counts):
+    """out = (Y − center) / noise, NaN staying NaN; counts what each row observes.
 
     Returns False where an entry is not finite, or too large for its square.
     """
-    finite = True
+    largest = 0.0
     for t in range(Y.shape[0]):
         count = 0
         for i in range(Y.shape[1]):
             value = (Y[t, i] - center[i]) * inverse_noise[i]
+            out[t, i] = value
             known = value == value
-            out[t, i] = value if known else 0.0
-            seen[t, i] = known
             count += known
-            finite = finite and (not known or abs(value) < 1e150)
+            largest = max(largest, abs(value) if known else 0.0)
         counts[t] = count
-    return finite
+    return largest < 1e150
+
+
+@jit
+def mark(values, seen):
+    """Say which values are seen, and set the others to 0."""
+    for t in range(values.shape[0]):
+        for i in range(values.shape[1]):
+            known = values[t, i] == values[t, i]
+            seen[t, i] = known
+            values[t, i] = values[t, i] if known else 0.0
 
 
 @jit
@@ -35,7 +44,7 @@ def listed(values, seen, counts):
     # Every entry is written, and the next one over it if it was missing: missing entries come at
     # random, and a branch that is guessed wrong costs more than a write.
     features = np.empty(starts[n] + 1, np.int32)
-    entries = np.empty(starts[n] + 1, values.dtype)
+    entries = np.empty(starts[n] + 1)
     at = 0
     for t in range(n):
         for i in range(m):

@@ -107,11 +107,12 @@ def steps(
                     row[i] -= along * earlier[i]
             residuals, known = before[t, begin:end], seen[t, begin:end]
             number, total, energy = counts[begin:end], errors[1, begin:end], errors[0, begin:end]
+            per_row = 1.0 / mean_counts[t]
             for i in range(end - begin):
                 count = number[i] * keep[t]
-                share = min(max(count / mean_counts[t], least_share), 1.0)
+                share = min(max(count * per_row, least_share), 1.0)
                 here = 1.0 if known[i] else 0.0
-                square = residuals[i] * residuals[i] / (1.0 + leverage[t] / share)
+                square = residuals[i] * residuals[i] * share / (share + leverage[t])
                 energy[i] = energy[i] * keep[t] + here * square
                 total[i] = total[i] * keep[t] + here
                 number[i] = count + here

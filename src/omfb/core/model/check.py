@@ -23,15 +23,15 @@ from ..kernels.entries import draws_of
 from ..kernels.posterior import spread
 from ..kernels.shared import Rows, gram
 from .codes import Codes, codes_of
-from .rows import Whitened, whitened
-from .state import Model, Vector
+from .rows import Forgotten, Whitened
+from .state import Matrix, Model, Vector
 
 # Rows that are looked at together, and how many must have been checked, to calibrate anew.
 CALIBRATION_ROWS, FEWEST_CHECKS = 256, 10
 # One row in so many hides something; all of the first are looked at, later one in so many.
-ONE_IN, OFTEN, SELDOM = 8, 250, 8
+ONE_IN, OFTEN, SELDOM = 8, 100, 8
 # Masks that are lent, and what they show where no row of the head misses anything or most do.
-N_MASKS, VISIBLE = 16, 0.75
+N_MASKS, N_RANDOM_MASKS, VISIBLE = 16, 2, 0.75
 # Entries that a row is known by, and that it is judged by: enough of both.
 KNOWN_BY, MOST_ENTRIES = 64, 256
 # Bins of the histogram: of log2 |error / deviation|, from −LOWEST octaves on.
@@ -47,21 +47,23 @@ OUTLIER, WORTH, SURE = 6.0, 0.03, 2.0
 
 
 class Hidden(NamedTuple):
-    """What one row shows and what it hides, in units of the noise."""
+    """What one row shows and what it hides by one of the masks, in units of the noise."""
 
+    mask: int
     shown: NDArray[np.int32]
-    shown_values: NDArray[Any]
+    shown_values: Vector
     features: NDArray[np.int32]
     values: Vector
 
 
 def lent_masks(seen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
-    """Masks (N_MASKS, m), True where a checked row may show its entries."""
+    """Masks (n, m), True where a checked row may show its entries."""
     shares = seen.mean(axis=1)
     partial = np.flatnonzero((shares >= 0.5) & (shares < 1.0))
     if len(partial) and seen.mean() >= 0.5:
         return seen[rng.choice(partial, N_MASKS)]
-    return rng.random((N_MASKS, seen.shape[1])) < VISIBLE
+    n_masks = N_RANDOM_MASKS if seen.all() else N_MASKS
+    return rng.random((n_masks, seen.shape[1])) < VISIBLE
 
 
 def draws(X: Any) -> list[int]:
@@ -78,55 +80,62 @@ def draws(X: Any) -> list[int]:
     return out.tolist()
 
 
-def hide(model: Model, X: Any, rows: Whitened) -> tuple[Whitened, list[Hidden]]:
-    """The rows as they are to be learned from, and what some of them hide for `judge_hidden`."""
-    if not model.gappy and not model.first_pass:
-        return rows, []
-    drawn = [(t, draw // ONE_IN) for t, draw in enumerate(draws(X)) if draw % ONE_IN == 0]
+def hide(model: Model, X: Any) -> tuple[list[Forgotten], list[Hidden]]:
+    """What rows must not learn of themselves, and what some of them hide for `judge_hidden`."""
+    forgotten: list[Forgotten] = []
     hidden: list[Hidden] = []
-    if not drawn:
-        return rows, hidden
+    if not model.gappy and not model.first_pass:
+        return forgotten, hidden
     seldom = 1 if model.checked < OFTEN else SELDOM
-    if not model.gappy:  # nothing is hidden from the dictionary
-        drawn = [(t, draw) for t, draw in drawn if draw // N_MASKS % seldom == 0]
-    gone = np.zeros(len(rows.entries.values) if model.gappy else 0, bool)
-    for t, draw in drawn:
-        features, values = _entries(rows, t)
-        visible = model.masks[draw % N_MASKS][features]
+    n_masks = len(model.masks)
+    for t, draw in enumerate(draws(X)):
+        looked_at = draw // (ONE_IN * n_masks) % seldom == 0
+        if draw % ONE_IN or not (model.gappy or looked_at):
+            continue
+        mask = draw // ONE_IN % n_masks
+        features, values = _entries(model, X, t)
+        visible = model.masks[mask][features]
         if not visible.any() or visible.all():
             continue
         if model.gappy:
-            start = rows.entries.starts[t]
-            gone[start : start + len(features)] = ~visible
-        if draw // N_MASKS % seldom == 0:
+            forgotten.append((t, features[~visible]))
+        if looked_at:
             away = np.flatnonzero(~visible)
             away = away[:: max(1, len(away) // MOST_ENTRIES)]
-            truth = values[away].astype(np.float64)
-            hidden.append(Hidden(features[visible], values[visible], features[away], truth))
-    return rows.without(gone) if gone.any() else rows, hidden
+            hidden.append(
+                Hidden(mask, features[visible], values[visible], features[away], values[away])
+            )
+    return forgotten, hidden
 
 
-def _entries(rows: Whitened, t: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
-    """Features and values of one row."""
-    if rows.complete:
-        assert rows.values is not None
-        return np.arange(rows.values.shape[1], dtype=np.int32), rows.values[t]
-    _, features, values = rows.entries.part(t, t + 1)
-    return features, values
+def _entries(model: Model, X: Any, t: int) -> tuple[NDArray[np.int32], Vector]:
+    """Features that a row observes, and their values in units of the noise."""
+    if scipy.sparse.issparse(X):
+        here = slice(X.indptr[t], X.indptr[t + 1])
+        known = ~np.isnan(X.data[here])
+        features, values = X.indices[here][known], X.data[here][known]
+    else:
+        features = np.flatnonzero(~np.isnan(X[t]))
+        values = X[t, features]
+    values = (values.astype(np.float64) - model.center[features]) / model.noise[features]
+    return features.astype(np.int32), values
 
 
 def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:
     """The model with what the hidden entries of some rows tell."""
     if not hidden:
         return model
-    C = model.C if model.C_codes is None else model.C_codes
+    # Rows that show the same features share a system, if they come one after the other.
+    order = np.argsort([row.mask for row in hidden], kind="stable")
+    place = np.argsort(order)
+    C = model.coding.astype(np.float64, copy=False)
     unit = model.noise / model.unit
-    mean = model.one * C[:, -1].astype(np.float64)
+    mean = model.one * C[:, -1]
     histogram, judged, trial = model.histogram, model.judged.copy(), model.trial
     checked = model.checked
-    shown = _shown(model, hidden)
+    shown = _shown(model, [hidden[at] for at in order])
     codes = codes_of(model, shown, limit=outlier_limit(model), keep_covariances=True)
-    for at, (_, _, which, truth) in enumerate(hidden):
+    for at, (_, _, _, which, truth) in zip(place.tolist(), hidden, strict=True):
         predicted, variance = _predicted(model, C, codes, at, which)
         errors, size, weight = truth - predicted, unit[which], 1.0 / len(which)
         fade = 1.0 - 2.0 / (checked + 50.0)
@@ -136,20 +145,19 @@ def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:
         judged[1] = (1.0 - 1.0 / RECENT_ROWS) * judged[1] + weight * now
         checked += 1
     if model.looks:
-        trial = _votes(model, C, hidden, shown)
+        trial = _votes(model, C, hidden, shown, place)
     return replace(model, histogram=histogram, judged=judged, trial=trial, checked=checked)
 
 
-def _votes(model: Model, C: NDArray[Any], hidden: list[Hidden], shown: Whitened) -> Vector:
+def _votes(
+    model: Model, C: Matrix, hidden: list[Hidden], shown: Whitened, place: NDArray[np.int64]
+) -> Vector:
     """Votes on dropping outliers, with those of more rows."""
     tried = [codes_of(model, shown, limit=limit).X for limit in (np.inf, OUTLIER)]
     trial = model.trial
-    for at, (_, _, which, truth) in enumerate(hidden):
+    for at, (_, _, _, which, truth) in zip(place.tolist(), hidden, strict=True):
         size = (model.noise / model.unit)[which]
-        plain, dropping = (
-            float(np.sum(((truth - C[which].astype(np.float64) @ X[at]) * size) ** 2))
-            for X in tried
-        )
+        plain, dropping = (float(np.sum(((truth - C[which] @ X[at]) * size) ** 2)) for X in tried)
         vote = (plain - dropping) / max(plain + dropping, 1e-300)
         fade = 1.0 - 2.0 / (model.checked + 50.0)
         trial = fade * trial + np.array([1.0, vote, vote**2])
@@ -166,7 +174,7 @@ def _shown(model: Model, hidden: list[Hidden]) -> Whitened:
 
 
 def _predicted(
-    model: Model, C: NDArray[Any], codes: Codes, at: int, which: NDArray[np.int32]
+    model: Model, C: Matrix, codes: Codes, at: int, which: NDArray[np.int32]
 ) -> tuple[Vector, Vector]:
     """Means and variances of the features `which` of one row."""
     variance = np.empty(len(which))
@@ -174,7 +182,7 @@ def _predicted(
         C, codes.covariances[at], model.Sigma, codes.X[at], model.rarity, model.kappa, which,
         variance,
     )  # fmt: skip
-    return C[which].astype(np.float64) @ codes.X[at], variance
+    return C[which] @ codes.X[at], variance
 
 
 def binned(sizes: Vector) -> Vector:
@@ -238,7 +246,7 @@ def calibrated(model: Model, X: Any) -> Model:
     fresh = replace(model, histogram=np.zeros(N_BINS), checked=0, C_codes=None, G=gram(model.C))
     for start in range(0, X.shape[0], CALIBRATION_ROWS):
         part = X[start : start + CALIBRATION_ROWS]
-        fresh = judge_hidden(fresh, hide(fresh, part, whitened(fresh, part))[1])
+        fresh = judge_hidden(fresh, hide(fresh, part)[1])
     if fresh.checked < FEWEST_CHECKS:
         return model
     return replace(model, histogram=fresh.histogram)

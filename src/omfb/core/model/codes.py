@@ -43,18 +43,23 @@ def codes_of(
     return _each(model, rows, weights, limit, keep_covariances)
 
 
-def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool) -> Codes:
-    """Rows that share one system, by two products."""
-    C = model.C if model.C_codes is None else model.C_codes
-    r, one, (q, m) = model.n_components, model.one, Y.shape
-    count = float(model.rarity.sum())
-    P = (Y @ C).astype(np.float64, copy=False)
+def complete_system(model: Model) -> tuple[Matrix, Vector]:
+    """A⁻¹ of complete rows, and what is taken off C_xᵀy before it is multiplied by that."""
+    r, count = model.n_components, float(model.rarity.sum())
     H = model.G[:r, :r] + count * model.Sigma[:r, :r]
     H[np.diag_indices(r)] += model.kappa
     invert(H, 0.0)
+    return H, model.one * (model.G[:r, r] + count * model.Sigma[:r, r])
+
+
+def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool) -> Codes:
+    """Rows that share one system, by two products."""
+    r, (q, m) = model.n_components, Y.shape
+    P = (Y @ model.coding).astype(np.float64, copy=False)
+    H, pulled = complete_system(model)
     X = np.empty((q, r + 1))
-    X[:, :r] = (P[:, :r] - one * (model.G[:r, r] + count * model.Sigma[:r, r])) @ H
-    X[:, r] = one
+    X[:, :r] = (P[:, :r] - pulled) @ H
+    X[:, r] = model.one
     residual = squares_of(Y) + np.sum(X * (X @ model.G - 2.0 * P), axis=1)
     free = m - min(float(np.sum(H * model.G[:r, :r])), 0.98 * m)
     return Codes(
@@ -67,11 +72,11 @@ def _each(
     model: Model, rows: Whitened, weights: Vector, limit: float, keep_covariances: bool
 ) -> Codes:
     """Rows with a system each."""
-    C = model.C if model.C_codes is None else model.C_codes
+    C = model.coding.astype(np.float64, copy=False)
     q, r, entries = len(rows), model.n_components, rows.entries
     P, energies = np.empty((0, r + 1)), np.empty(0)
     if rows.values is not None:
-        P = (rows.values @ C).astype(np.float64, copy=False)
+        P = (rows.values @ model.coding).astype(np.float64, copy=False)
         energies = squares_of(rows.values)
     X = np.zeros((q, r + 1))
     X[:, r] = model.one

@@ -5,20 +5,25 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
-from ..blocks import dense_with_holes
+from ..blocks import check_finite, dense_with_holes
 from ..judge import judge_hidden_parts
 from ..kernels.posterior import spread
 from ..kernels.shared import gram
 from ..state import Info
 from .check import outlier_limit
-from .codes import Codes, codes_of
+from .codes import Codes, codes_of, complete_system
 from .rows import Whitened, whitened
 from .state import Matrix, Model, Vector, rarity_of
 
 # Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
 ROWS = 256
+# Of complete rows more, for larger products.
+PRODUCT_ROWS = 4096
+# Sizes of means beside the noise at which complete rows keep enough digits.
+MOST_OFFSET = {"float64": 1e5, "float32": 1e2}
 
 
 class Filled(NamedTuple):
@@ -39,9 +44,39 @@ def encode(model: Model, X: Any) -> Matrix:
     """Codes (n_samples, n_components) of rows."""
     model = settled(model)
     codes = np.empty((X.shape[0], model.n_components))
-    for here, rows in _parts(model, X):
-        codes[here] = codes_of(model, rows, limit=outlier_limit(model)).X[:, :-1]
+    known = _codes_of_complete(model, X, codes)
+    left = np.flatnonzero(~known)
+    for start in range(0, len(left), ROWS):
+        which = left[start : start + ROWS]
+        rows = whitened(model, X[which])
+        codes[which] = codes_of(model, rows, limit=outlier_limit(model)).X[:, :-1]
     return codes
+
+
+def _codes_of_complete(model: Model, X: Any, codes: Matrix) -> NDArray[np.bool_]:
+    """Fill in the codes of complete rows by one product; tells which rows these are.
+
+    The rows themselves are multiplied, not what is left of them without their mean: where that is
+    a small part of them, too many digits would be lost, and it is left to the usual way.
+    """
+    none = np.zeros(X.shape[0], bool)
+    offset = model.center / model.noise
+    if scipy.sparse.issparse(X) or model.drops or X.dtype != model.C.dtype:
+        return none
+    if np.abs(offset).max() > MOST_OFFSET[str(X.dtype)]:
+        return none
+    r, C = model.n_components, model.C
+    scaled = C[:, :r] / model.noise.astype(C.dtype)[:, None]
+    system, pulled = complete_system(model)
+    pulled = pulled + offset @ C[:, :r].astype(np.float64)
+    known = none
+    for start in range(0, len(X), PRODUCT_ROWS):
+        here = slice(start, start + PRODUCT_ROWS)
+        with np.errstate(over="ignore", invalid="ignore"):
+            P = (X[here] @ scaled).astype(np.float64, copy=False)
+            codes[here] = (P - pulled) @ system
+        known[here] = np.isfinite(P).all(axis=1)
+    return known
 
 
 def decode(model: Model, codes: Matrix) -> NDArray[Any]:
@@ -56,10 +91,13 @@ def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
     model = settled(model)
     filled = dense_with_holes(X).astype(model.C.dtype)
     spreads = np.zeros(filled.shape) if deviations else None
-    for here, rows in _parts(model, X):
+    for start in range(0, len(filled), ROWS):
+        here = slice(start, start + ROWS)
         missing = np.isnan(filled[here])
         if not missing.any():
+            check_finite(filled[here], squares=False)
             continue
+        rows = whitened(model, X[here])
         codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=deviations)
         np.copyto(filled[here], decode(model, codes.X[:, :-1]), where=missing)
         if spreads is not None:
@@ -71,11 +109,12 @@ def _fill_deviations(
     model: Model, codes: Codes, missing: NDArray[np.bool_], out: NDArray[np.float64]
 ) -> None:
     rarity, kappa = model.rarity, model.kappa
+    C = model.C.astype(np.float64, copy=False)
     for t in np.flatnonzero(missing.any(axis=1)).tolist():
         which = np.flatnonzero(missing[t]).astype(np.int32)
         variance = np.empty(len(which))
         covariance = codes.covariances[min(t, len(codes.covariances) - 1)]
-        spread(model.C, covariance, model.Sigma, codes.X[t], rarity, kappa, which, variance)
+        spread(C, covariance, model.Sigma, codes.X[t], rarity, kappa, which, variance)
         out[t, which] = np.sqrt(variance) * model.noise[which]
 
 
@@ -147,21 +186,21 @@ def judge(model: Model, X: Any) -> Info:
     mean = model.center + model.one * model.noise * model.C[:, -1].astype(np.float64)
 
     def predict(rows: NDArray[Any], visible: NDArray[np.bool_]) -> NDArray[Any]:
-        part = _restricted(model, visible)
-        codes = codes_of(part, whitened(part, rows), limit=outlier_limit(model)).X
-        hidden = model.C[~visible].astype(np.float64)
-        return (codes @ hidden.T) * model.noise[~visible] + model.center[~visible]
+        C = model.C[~visible].astype(np.float64)
+        codes = _codes_of_visible(model, rows, visible)
+        made = codes @ C[:, :-1].T + model.one * C[:, -1]
+        return made * model.noise[~visible] + model.center[~visible]
 
     return judge_hidden_parts(X, mean, model.unit, predict)
 
 
-def _restricted(model: Model, visible: NDArray[np.bool_]) -> Model:
-    """The model of some of the features."""
-    C = np.ascontiguousarray(model.C[visible])
-    return replace(
-        model, C=C, G=gram(C), center=model.center[visible], noise=model.noise[visible],
-        unit=model.unit[visible], rarity=model.rarity[visible],
-    )  # fmt: skip
+def _codes_of_visible(model: Model, rows: NDArray[Any], visible: NDArray[np.bool_]) -> Matrix:
+    """Codes of rows made of some of the features."""
+    if model.drops:  # what is hidden would be taken for outliers
+        return encode(model, np.where(visible, rows, np.nan).astype(rows.dtype))
+    # With zeros for the others in C, they make no difference, and no row has to be copied.
+    C = model.C * visible[:, None]
+    return encode(replace(model, C=C, G=gram(C), rarity=model.rarity * visible), rows)
 
 
 def _parts(model: Model, X: Any) -> Iterator[tuple[slice, Whitened]]:

@@ -178,7 +178,7 @@ def _codes_in_time(
     if missing is None and not memory.codes.any():
         return codes_of(model, given, limit=outlier_limit(model)).X, np.empty((0, m))
     entries = given.entries
-    C, kappa, phi = model.C, model.kappa, memory.codes
+    C, kappa, phi = model.C.astype(np.float64, copy=False), model.kappa, memory.codes
     starts = list(range(0, n, PART))
     carries = [np.zeros((r, r + 1))]
     inverses, eta = np.empty((PART, r, r)), np.empty((PART, r))

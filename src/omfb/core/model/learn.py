@@ -11,7 +11,8 @@ matter: amid a batch the model keeps the dictionary that makes its codes.
 """
 
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +30,8 @@ from .state import LEAST_SHARE, Matrix, Model, Vector, rarity_of
 
 # So many outliers in a row are a change of level: they are believed.
 BELIEVED = 5
+# Rows whose steps are made together: their number grows with its square.
+STEPS = 32
 # Observed shares from which on it is faster to go through all entries than through a list of them.
 MOSTLY = 0.3
 
@@ -60,36 +63,45 @@ def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[
 def _next_batch(model: Model) -> Model:
     """The model at the start of a batch, and of a period if one has ended."""
     gappy = model.gappy or model.n_entries < model.n_seen * len(model.C)
-    left = batch_rows(model.n_seen, model.n_components, gappy, model.settings.batch_size)
+    left = batch_rows(model.n_seen, gappy, model.settings)
     model = replace(looking(model), gappy=gappy, batch_left=left, rarity=rarity_of(model.counts))
     if model.period_left == 0:
         return revised(model)
     return replace(model, C_codes=None, G=gram(model.C))
 
 
+class _Learned(NamedTuple):
+    """What rows change of a model."""
+
+    C: NDArray[Any]
+    S: Matrix
+    counts: Vector
+    errors: Matrix
+
+
 def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
     """Learn from rows of one batch; also return their codes."""
-    given = whitened(model, X)
-    rows, hidden = hide(model, X, given)
+    forgotten, hidden = hide(model, X)
     model = judge_hidden(model, hidden)
-    q = len(given)
-    limit = outlier_limit(model)
+    rows, q = whitened(model, X, forgotten), X.shape[0]
+    n_entries = round(float(rows.shares.sum()) * len(model.C))
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = np.append(np.cumprod(keep[:0:-1])[::-1], 1.0)  # what the rows after it leave of a row
     weights = after * rows.shares * model.kappa
-    codes = codes_of(model, rows, weights, limit=limit)
-    model = replace(model, C_codes=model.C if model.C_codes is None else model.C_codes)
-    for _ in range((model.settings.inner_iter or 1) - 1):
-        tried, _ = _updated(model, rows, codes, keep, after, False)
-        again = replace(model, C_codes=tried.C, G=gram(tried.C))
-        codes = codes_of(again, rows, weights, limit=limit)
+    codes = _alternated(model, rows, keep, after, weights)
     if codes.dropped.any():
         model, rows = _without_outliers(model, rows, codes)
-    model, leverage = _updated(model, rows, codes, keep, after, reuse)
-    check_finite_step(codes.X, model.S)
+    leverage = np.maximum(np.sum((codes.X @ model.Sigma) * codes.X, axis=1), 0.0)
+    learned = _updated(model, rows, codes, keep, after, leverage, reuse)
+    check_finite_step(codes.X, learned.S)
     faded = float(np.prod(keep))
     return replace(
         model,
+        C=learned.C,
+        C_codes=model.coding,
+        S=learned.S,
+        counts=learned.counts,
+        errors=learned.errors,
         unsure=faded * model.unsure + codes.unsure,
         weight=faded * model.weight + float(weights.sum()),
         held=faded * model.held,
@@ -97,56 +109,73 @@ def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
         freedom=faded * model.freedom + float(np.sum(after * codes.freedom)),
         n_rows=faded * model.n_rows + float(np.sum(after * rows.shares)),
         n_seen=model.n_seen + q,
-        n_entries=model.n_entries + round(float(given.shares.sum()) * len(model.C)),
+        n_entries=model.n_entries + n_entries,
         batch_left=model.batch_left - q,
         period_left=model.period_left - q,
     ), codes.X
 
 
+def _alternated(
+    model: Model, rows: Whitened, keep: Vector, after: Vector, weights: Vector
+) -> Codes:
+    """Codes by the batch's dictionary or, where more rounds are asked for, by what it becomes."""
+    limit = outlier_limit(model)
+    codes = codes_of(model, rows, weights, limit=limit)
+    for _ in range((model.settings.inner_iter or 1) - 1):
+        leverage = np.maximum(np.sum((codes.X @ model.Sigma) * codes.X, axis=1), 0.0)
+        tried = _updated(model, rows, codes, keep, after, leverage, False).C
+        again = replace(model, C_codes=tried, G=gram(tried))
+        codes = codes_of(again, rows, weights, limit=limit)
+    return codes
+
+
 def _updated(
-    model: Model, rows: Whitened, codes: Codes, keep: Vector, after: Vector, reuse: bool
-) -> tuple[Model, Vector]:
-    """C, S and the counts after some rows, and x̃ᵀΣx̃ of each of these."""
-    leverage = np.maximum(np.sum((codes.X @ model.Sigma) * codes.X, axis=1), 0.0)
+    model: Model, rows: Whitened, codes: Codes, keep: Vector, after: Vector, leverage: Vector,
+    reuse: bool,
+) -> _Learned:  # fmt: skip
+    """What some rows with these codes change."""
     alike = model.counts.max() - model.counts.min() <= 1e-9 * model.counts.max()
     if rows.complete and alike:
-        return _by_products(model, rows.values, codes, keep, after, leverage), leverage
-    return _by_recursion(model, rows, codes, keep, leverage, reuse), leverage
+        return _by_products(model, rows.values, codes, keep, after, leverage)
+    return _by_recursion(model, rows, codes, keep, leverage, reuse)
 
 
 def _by_products(
     model: Model, Y: Any, codes: Codes, keep: Vector, after: Vector, leverage: Vector
-) -> Model:
+) -> _Learned:
     """Complete rows, and features that have all been observed alike."""
-    X, dtype = codes.X, model.C.dtype
+    X, C, dtype = codes.X, model.C, model.C.dtype
     faded = float(np.prod(keep))
     gathered = (X.T * after) @ X
     S = faded * model.S + gathered
     back = np.linalg.inv(S)
-    share = np.eye(len(S)) - gathered @ back
-    C = model.C @ share.astype(dtype) + Y.T @ ((X * after[:, None]) @ back).astype(dtype)
+    B = ((X * after[:, None]) @ back).astype(dtype)
+    if 2 * len(X) < len(S):  # so few rows are cheaper by what they leave unexplained
+        new = C + (Y - X.astype(dtype) @ C.T).T @ B
+    else:
+        new = C @ (np.eye(len(S)) - gathered @ back).astype(dtype) + Y.T @ B
     errors = model.errors
     if model.settings.noise == "feature":
-        weights = after / (1.0 + leverage)
-        before = model.C_codes
-        assert before is not None
-        product = Y.T @ (X * weights[:, None]).astype(dtype)
-        fitted = before @ ((X.T * weights) @ X).astype(dtype)
-        energy = weights @ (Y.astype(np.float64) ** 2)
-        energy += np.sum((fitted - 2.0 * product).astype(np.float64) * before, axis=1)
         errors = faded * errors
-        errors[0] += np.maximum(energy, 0.0)
+        errors[0] += _residual_squares(model.coding, Y, X, after / (1.0 + leverage))
         errors[1] += after.sum()
-    return replace(model, C=C, S=S, counts=faded * model.counts + after.sum(), errors=errors)
+    return _Learned(new, S, faded * model.counts + after.sum(), errors)
+
+
+def _residual_squares(C: NDArray[Any], Y: NDArray[Any], X: Matrix, weights: Vector) -> Vector:
+    """Σ_t w_t (y_t − C x̃_t)² of each feature, without the residuals."""
+    product = Y.T @ (X * weights[:, None]).astype(C.dtype)
+    fitted = C @ ((X.T * weights) @ X).astype(C.dtype)
+    energy = weights @ (Y.astype(np.float64) ** 2)
+    energy += np.sum((fitted - 2.0 * product).astype(np.float64) * C, axis=1)
+    return np.maximum(energy, 0.0)
 
 
 def _by_recursion(
     model: Model, rows: Whitened, codes: Codes, keep: Vector, leverage: Vector, reuse: bool
-) -> Model:
+) -> _Learned:
     """Any rows, one after the other."""
-    X, m = codes.X, len(model.C)
-    before = model.C_codes
-    assert before is not None
+    X, m, before = codes.X, len(model.C), model.coding
     S = model.S.copy()
     S_inverse = np.linalg.inv(S)
     Z, h = np.empty_like(X), np.empty(len(X))
@@ -155,9 +184,11 @@ def _by_recursion(
     counts, errors = model.counts.copy(), model.errors.copy()
     if rows.values is not None and rows.shares.mean() > MOSTLY:
         C = _by_steps(model, rows, X, Z, h, leverage, keep, mean_counts, counts, errors)
-        return replace(model, C=C, S=S, counts=counts, errors=errors)
-    C = model.C if reuse and before is not model.C else model.C.copy()
+        return _Learned(C, S, counts, errors)
+    mine = reuse and before is not model.C and model.C.dtype == np.float64
+    C = model.C if mine else model.C.astype(np.float64)
     columns = by_feature(rows.entries, m)
+    before = before.astype(np.float64, copy=False)
     in_threads(
         lambda first, last: learn_features(
             C, before, *columns, first, last, X, Z, h, leverage, keep, mean_counts, counts, errors,
@@ -166,7 +197,7 @@ def _by_recursion(
         m,
         4 * len(columns.values) * X.shape[1],
     )  # fmt: skip
-    return replace(model, C=C, S=S, counts=counts, errors=errors)
+    return _Learned(C.astype(model.C.dtype, copy=False), S, counts, errors)
 
 
 def _by_steps(
@@ -174,23 +205,22 @@ def _by_steps(
     mean_counts: Vector, counts: Vector, errors: Matrix,
 ) -> NDArray[Any]:  # fmt: skip
     """The dictionary after rows that are mostly observed; counts and errors change in place."""
-    C, before, Y = model.C, model.C_codes, rows.values
-    assert before is not None
+    C, before, Y = model.C, model.coding, rows.values
     assert Y is not None
     m, dtype = len(C), C.dtype
-    E = (Y - X.astype(dtype) @ C.T).astype(np.float64, copy=False)
-    E_codes = E.copy() if before is C else (Y - X.astype(dtype) @ before.T).astype(np.float64)
-    seen = np.ones(E.shape, bool) if rows.seen is None else rows.seen
-    couplings = Z @ X.T
-    in_threads(
-        lambda first, last: steps(
-            E, E_codes, seen, couplings, h, leverage, keep, mean_counts, counts, errors,
-            LEAST_SHARE, first, last,
-        ),
-        m,
-        len(X) * E.size,
-    )  # fmt: skip
-    return C + E.astype(dtype, copy=False).T @ Z.astype(dtype)
+    for start in range(0, len(X), STEPS):
+        part = slice(start, start + STEPS)
+        x, z = X[part].astype(dtype), Z[part].astype(dtype)
+        E_codes = (Y[part] - x @ before.T).astype(np.float64, copy=False)
+        E = E_codes.copy() if C is before else (Y[part] - x @ C.T).astype(np.float64, copy=False)
+        seen = np.ones(E.shape, bool) if rows.seen is None else rows.seen[part]
+        args = (
+            E, E_codes, seen, Z[part] @ X[part].T, h[part], leverage[part], keep[part],
+            mean_counts[part], counts, errors, LEAST_SHARE,
+        )  # fmt: skip
+        in_threads(partial(steps, *args), m, len(x) * E.size)
+        C = C + E.astype(dtype, copy=False).T @ z
+    return C
 
 
 def _mean_counts(n_rows: float, keep: Vector, shares: Vector) -> Vector:

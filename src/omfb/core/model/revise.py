@@ -32,7 +32,7 @@ LEAST_VARIANCE = 1e-6
 def revised(model: Model) -> Model:
     """The model at the start of the next period."""
     m, r = len(model.C), model.n_components
-    period = period_rows(model.n_seen, r)
+    period = period_rows(model.n_seen, r, model.batch_left)
     if not model.freedom > 0.0:  # nothing was observed
         return replace(model, period_left=period)
     change = _noise_change(model)

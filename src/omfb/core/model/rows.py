@@ -1,5 +1,6 @@
 """Rows in the model's units: the noise is 1, and what is missing is 0 and marked."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -8,9 +9,12 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import canonical, check_finite, sparse_rows
-from ..kernels.entries import listed, whiten
+from ..kernels.entries import listed, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
+
+Forgotten = tuple[int, NDArray[np.int32]]
+"""A row, and features of it that are to count as missing."""
 
 
 class Whitened:
@@ -43,7 +47,7 @@ class Whitened:
 
     @cached_property
     def entries(self) -> Rows:
-        """The observed entries, row by row."""
+        """The observed entries, row by row, as float64: what is compiled for them is, once."""
         if self._entries is not None:
             return self._entries
         assert self.values is not None
@@ -68,28 +72,47 @@ class Whitened:
         return Whitened(self.values.shape[1], dense, seen, counts, rest)
 
 
-def whitened(model: Model, X: Any) -> Whitened:
-    """The rows of an array or sparse matrix in units of the model's noise."""
+def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> Whitened:
+    """The rows of an array or sparse matrix in units of the model's noise.
+
+    What is forgotten counts as missing.
+    """
     m, dtype = len(model.C), model.C.dtype
     inverse = 1.0 / model.noise
     if scipy.sparse.issparse(X):
-        starts, features, values = sparse_rows(canonical(X))
+        starts, features, values = _without(sparse_rows(canonical(X)), forgotten)
         values = (values.astype(np.float64) - model.center[features]) * inverse[features]
         check_finite(values[None])
-        entries = Rows(starts, features, values.astype(dtype, copy=False))
-        return Whitened(m, None, None, np.diff(starts), entries)
+        return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
-    out, seen = np.empty(Y.shape, dtype), np.empty(Y.shape, bool)
-    counts = np.empty(len(Y), np.int64)
-    if not whiten(Y, model.center, inverse, out, seen, counts):
+    out, counts = np.empty(Y.shape, dtype), np.empty(len(Y), np.int64)
+    # In the data's own type: centre and unit are rounded no more than the data are.
+    if not whiten(Y, model.center.astype(dtype), inverse.astype(dtype), out, counts):
         check_finite(Y)
         raise ValueError(
             "X contains values too large beside what the model has learned. Rescale X, or fit a "
             "new model to data of this size."
         )
-    complete = len(counts) == 0 or counts.min() == m
-    return Whitened(m, out, None if complete else seen, counts)
+    for t, features in forgotten:
+        out[t, features] = np.nan
+        counts[t] -= len(features)
+    if len(counts) == 0 or counts.min() == m:
+        return Whitened(m, out, None, counts)
+    seen = np.empty(Y.shape, bool)
+    mark(out, seen)
+    return Whitened(m, out, seen, counts)
+
+
+def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:
+    if not forgotten:
+        return rows
+    kept = np.ones(len(rows.values), bool)
+    for t, features in forgotten:
+        here = slice(rows.starts[t], rows.starts[t + 1])
+        kept[here] = ~np.isin(rows.features[here], features)
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return Rows(before[rows.starts], rows.features[kept], rows.values[kept])
 
 
 def by_feature(rows: Rows, n_features: int) -> Rows:

@@ -6,34 +6,39 @@ components' variances and the basis are revised; that takes many rows, as what i
 worse than what was there.
 """
 
-FIRST_BATCH, LAST_BATCH = 16, 64
+from .settings import Settings
+
+FIRST_BATCH, LAST_BATCH = 16, 256
 # A batch is at most this share of the rows before it, a period at most that.
 BATCH_SHARE, PERIOD_SHARE = 32, 4
 # Rows of the first period and of the last, for each component.
 FIRST_PERIOD, LAST_PERIOD = 4, 16
 LEAST_PERIOD = 64
+# Of the rows that a memory which fades holds, at most so many in a batch.
+BATCH_OF_WINDOW = 0.25
 
 
-def batch_rows(n_seen: int, n_components: int, gappy: bool, batch_size: int | None) -> int:
+def batch_rows(n_seen: int, gappy: bool, settings: Settings) -> int:
     """Rows of a batch that begins after so many.
 
-    A batch of fewer rows than components would take longer for its Gram matrix than for its rows.
     Complete rows learn so fast from any dictionary that their batches need not begin short.
     """
-    if batch_size is not None:
-        return batch_size
-    most = max(LAST_BATCH, -(-n_components // FIRST_BATCH) * FIRST_BATCH)
-    if not gappy:
-        return most
-    rows = n_seen // BATCH_SHARE // FIRST_BATCH * FIRST_BATCH
-    return min(max(rows, FIRST_BATCH), most)
+    if settings.batch_size is not None:
+        return settings.batch_size
+    rows = LAST_BATCH
+    if gappy:
+        rows = min(max(n_seen // BATCH_SHARE // FIRST_BATCH * FIRST_BATCH, FIRST_BATCH), LAST_BATCH)
+    if settings.memory < 1.0:
+        rows = min(rows, max(1, round(BATCH_OF_WINDOW / (1.0 - settings.memory))))
+    return rows
 
 
-def period_rows(n_seen: int, n_components: int) -> int:
-    """Rows of a period that begins after so many."""
+def period_rows(n_seen: int, n_components: int, whole: int) -> int:
+    """Rows of a period that begins after so many, in whole batches of a length."""
     first = max(LEAST_PERIOD, FIRST_PERIOD * n_components)
     last = max(LEAST_PERIOD, LAST_PERIOD * n_components)
-    return min(max(n_seen // PERIOD_SHARE, first), last)
+    rows = min(max(n_seen // PERIOD_SHARE, first), last)
+    return -(-rows // whole) * whole
 
 
 def fading(missing: float, n_components: int) -> tuple[float, float]:

@@ -82,6 +82,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     S = n_rows * np.eye(r + 1) + np.diag(1.0 / v)
     fade, head_start = fading(1.0 - share, r)
     gappy = bool(not seen.all())
+    batch = batch_rows(0, gappy, settings)
     C = np.ascontiguousarray(C, dtype)
     return Model(
         settings=settings, seed=seed, C=C, C_codes=None, G=gram(C), S=S, Sigma=np.linalg.inv(S),
@@ -89,7 +90,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         counts=np.full(m, n_rows), rarity=np.ones(m), errors=np.zeros((2, m)), n_rows=n_rows,
         weight=0.0, held=1.0, energy=0.0, freedom=0.0, fade=fade, head_start=head_start,
         n_seen=0, n_entries=0,
-        batch_left=batch_rows(0, r, gappy, settings.batch_size), period_left=period_rows(0, r),
+        batch_left=batch, period_left=period_rows(0, r, batch),
         gappy=gappy, first_pass=True, masks=lent_masks(seen, rng),
         histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
         looks=False, drops=False,

@@ -173,6 +173,11 @@ class Model:
         return self.C.shape[1] - 1
 
     @property
+    def coding(self) -> NDArray[Any]:
+        """The dictionary that makes the codes."""
+        return self.C if self.C_codes is None else self.C_codes
+
+    @property
     def one(self) -> float:
         """The code of the mean: 1, or 0 where there is none."""
         return 1.0 if self.settings.center else 0.0
