@@ -260,7 +260,13 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
 
     def _plan(self, learner: Learner) -> Plan:
         """How the parameters say to go on; what only the first rows could tell stays as it is."""
-        return plan_of(self, getattr(learner.rule, "in_time", False))
+        plan = plan_of(self, found=learner.rule)
+        if plan.engine.name != learner.engine.name:
+            raise ValueError(
+                "These parameters are for another kind of model than the one that was fitted (a "
+                "rule that is given in full, as memory=0 is, finds nothing): fit again."
+            )
+        return plan
 
     def _new_learner(
         self, plan: Plan, n_features: int, rng: np.random.RandomState, names: list[str] | None

@@ -5,13 +5,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 
 from ..core.model import check, encode
 from ..core.model.in_time import fill_in_time, forecast
 from ..core.model.state import Model
 from ..core.rule import checked_count, checked_number
-from ..learner.bayes import explained
+from ..learner.bayes import BAYES, explained
 from .frames import like_frame
+from .parameters import plan_of
+
+
+def _knows_noise(model: Any) -> bool:
+    """Whether the parameters are of a model that has likelihoods; scikit-learn asks."""
+    return plan_of(model).engine is BAYES
 
 
 class BeliefMixin:
@@ -81,6 +88,7 @@ class BeliefMixin:
         drawn = list(encode.draw(model, rows, count, np.random.default_rng(seed)))
         return self._bounded(np.array(drawn))
 
+    @available_if(_knows_noise)  # type: ignore[untyped-decorator, unused-ignore]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
         """Log-likelihood of what is observed of each row.
 

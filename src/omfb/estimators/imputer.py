@@ -8,7 +8,7 @@ from sklearn.base import OneToOneFeatureMixin
 
 from ..core.model.state import Model
 from .base import Factorizer
-from .frames import like_frame, numeric_part
+from .frames import is_frame, like_frame, numeric_part
 from .validation import Checked
 
 
@@ -100,7 +100,7 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
             A frame, as from `complete`, if X is one with columns that do not hold numbers.
         """
         filled = self._filled(X)
-        if filled.shape[1] < np.shape(X)[1]:
+        if is_frame(X) and filled.shape[1] < X.shape[1]:
             return like_frame(X, filled, self.learner_.feature_names)
         return filled
 

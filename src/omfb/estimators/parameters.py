@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core.model.settings import Settings
-from ..core.rule import Rule, checked_count, checked_number, shown
+from ..core.rule import NUMBERS, Rule, checked_count, checked_number, shown
 from ..learner.bayes import BAYES
 from ..learner.engine import BROYDEN, Engine
 
@@ -28,7 +28,7 @@ class Plan(NamedTuple):
     n_components: int | None
 
 
-def plan_of(model: Any, in_time: bool = False) -> Plan:
+def plan_of(model: Any, in_time: bool = False, found: Any = None) -> Plan:
     """How the parameters of an estimator say to learn; refuses those that cannot be used.
 
     Where there is nothing to find, the rule is followed to the letter: with `memory=0`, which is
@@ -39,17 +39,21 @@ def plan_of(model: Any, in_time: bool = False) -> Plan:
     model : OMFB or OMFBImputer
     in_time : bool
         Whether the rows are in time, if the parameter does not say.
+    found : Settings or None
+        What a fitted model goes on with where the parameters do not say.
     """
     for name in FLAGS:
         value = getattr(model, name)
-        if value is not None and not isinstance(value, bool | np.bool_):
+        may_be_found = value is None and name != "outliers"
+        if not (may_be_found or isinstance(value, bool | np.bool_)):
             raise ValueError(f"{name} must be True or False, got {shown(value)}.")
     n_components = model.n_components
     if n_components is not None:
         n_components = checked_count("n_components", n_components, "how many atoms at most")
-    if not model.memory or not _finds_anything(model):
+    memory = checked_number("memory", model.memory, *NUMBERS["memory"])
+    if memory == 0.0 or not _finds_anything(model):
         return Plan(BROYDEN, _rule(model), n_components)
-    return Plan(BAYES, _settings(model, in_time), n_components)
+    return Plan(BAYES, _settings(model, in_time, found), n_components)
 
 
 def _finds_anything(model: Any) -> bool:
@@ -70,11 +74,16 @@ def _rule(model: Any) -> Rule:
     return rule
 
 
-def _settings(model: Any, in_time: bool) -> Settings:
+def _settings(model: Any, in_time: bool, found: Any) -> Settings:
     def chosen(name: str, default: Any) -> Any:
         value = getattr(model, name)
+        if value is None and isinstance(found, Settings):
+            return getattr(found, name)
         return default if value is None else value
 
+    smooth = None
+    if model.smooth is not None:
+        smooth = checked_number("smooth", model.smooth, *NUMBERS["smooth"])
     return Settings(
         n_components=model.n_components,
         **{name: getattr(model, name) for name in RULE_NAMES},
@@ -82,7 +91,7 @@ def _settings(model: Any, in_time: bool) -> Settings:
         scale=bool(chosen("scale", model.wants_scale)),
         noise=chosen("noise", "feature" if model.wants_scale else "shared"),
         outliers=bool(model.outliers),
-        in_time=bool(chosen("in_time", in_time or (model.smooth or 0.0) > 0.0)),
+        in_time=bool(chosen("in_time", in_time or (smooth or 0.0) > 0.0)),
     )
 
 

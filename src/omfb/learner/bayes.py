@@ -50,8 +50,7 @@ class Bayes:
         """See `Engine.decode`."""
         back = np.empty_like(codes)
         back[:, _order(state)] = codes
-        with np.errstate(over="ignore", invalid="ignore"):
-            return coding.decode(state, back)
+        return coding.decode(state, back)
 
     def fill(self, state: Model, rows: Any) -> Matrix:
         """See `Engine.fill`."""

@@ -309,8 +309,9 @@ class Learner:
         young = together.shape[0] < needed
         # The rows are the caller's.
         head = None if not young else rows.copy() if together is rows else together
+        if self.engine.starts_late:  # what is infinite would spoil the units of all rows
+            check_finite(rows.data[None] if scipy.sparse.issparse(rows) else rows, squares=False)
         if young and self.engine.starts_late:
-            check_finite(rows.data[None] if scipy.sparse.issparse(rows) else rows)
             self._rule, self._now = rule, Now(None, NOTHING, head)
             return None
         state, codes, info = self._first_learned(together, rule)
@@ -382,7 +383,10 @@ def _observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:
 
 def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
     """Rows from codes; what the type cannot hold becomes the largest number that it can."""
-    return _finite(engine.decode(state, codes), codes)
+    rows = engine.decode(state, codes)
+    if not np.isfinite(rows).all() and not np.isfinite(codes).all():
+        raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
+    return _finite(rows, codes)
 
 
 def _finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:

@@ -80,10 +80,12 @@ def _codes_of_complete(model: Model, X: Any, codes: Matrix) -> NDArray[np.bool_]
 
 
 def decode(model: Model, codes: Matrix) -> NDArray[Any]:
-    """Rows in the data's units from their codes."""
+    """Rows in the data's units from their codes; infinite where they overflow their type."""
     C = model.C
-    rows = codes.astype(C.dtype, copy=False) @ C[:, :-1].T
-    return ((rows + model.one * C[:, -1]) * model.noise + model.center).astype(C.dtype, copy=False)
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = codes.astype(C.dtype, copy=False) @ C[:, :-1].T
+        rows = (rows + model.one * C[:, -1]) * model.noise + model.center
+        return rows.astype(C.dtype, copy=False)
 
 
 def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
