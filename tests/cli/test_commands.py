@@ -21,7 +21,7 @@ from omfb import OMFB
 from omfb.cli import app
 from omfb.persistence import read_model, write_model
 
-from ..commands import COMMAND, low_rank, run, start, succeeded, write_csv
+from ..commands import COMMAND, RULE, low_rank, run, start, succeeded, write_csv
 
 RUNNER = CliRunner()
 COMMANDS = ["fit", "complete", "transform", "inverse", "score", "info"]
@@ -213,7 +213,9 @@ def test_fits_of_one_seed_are_equal_and_options_arrive(folder, tmp_path):
 USAGE = {
     "no atoms": (["-r", "0"], "n_components must be 1 or more"),
     "memory": (["--memory", "2"], "memory must be between 0 and 1"),
-    "smooth and shuffle": (["--smooth", "1"], "shuffle=False"),
+    "smooth and shuffle": ([*map(str, RULE), "--smooth", "1"], "shuffle=False"),
+    "noise": (["--noise", "loud"], "noise must be 'shared' or 'feature'"),
+    "center what": (["--memory", "0", "--center"], "center=True needs the model"),
     "no number": (["--every", "soon", "--checkpoint", "c"], "--every must be like 30s"),
     "resume what": (["--resume"], "--resume needs --checkpoint FILE"),
     "shrink without memory": (["--shrink", "3", "--memory", "0"], "shrink=3.0 needs a memory"),

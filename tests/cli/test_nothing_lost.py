@@ -16,7 +16,7 @@ import pytest
 
 from omfb import OMFB
 
-from ..commands import Server, leftovers, low_rank, one_line, run, start, succeeded, write_csv
+from ..commands import RULE, Server, leftovers, low_rank, one_line, run, start, succeeded, write_csv
 
 KILLS_PER_FIT = 8
 N_ROWS, N_FEATURES = 2000, 20
@@ -38,10 +38,17 @@ def _csv(folder, X):
 
 
 FITS = {
-    "shuffled array with holes": (_npy, 0.2, ["--max-iter", 40, "--shrink", 3]),
-    "shuffled mini-batches of Parquet": (_parquet, 0.2, ["--batch-size", 7, "--max-iter", 40]),
-    "text in order": (_csv, 0.2, ["--no-shuffle", "--max-iter", 40, "--smooth", 0.1]),
-    "shuffled text without holes": (_csv, 0.0, ["--max-iter", 40, "--memory", 0.99]),
+    "shuffled array with holes": (_npy, 0.2, [*RULE, "--max-iter", 40, "--shrink", 3]),
+    "shuffled mini-batches of Parquet": (
+        _parquet,
+        0.2,
+        [*RULE, "--batch-size", 7, "--max-iter", 40],
+    ),
+    "text in order": (_csv, 0.2, [*RULE, "--no-shuffle", "--max-iter", 40, "--smooth", 0.1]),
+    "shuffled text without holes": (_csv, 0.0, [*RULE, "--max-iter", 40, "--memory", 0.99]),
+    "nothing given": (_npy, 0.2, ["--max-iter", 20]),
+    "nothing given, in time": (_csv, 0.2, ["--max-iter", 20, "--in-time"]),
+    "a decomposition without holes": (_parquet, 0.0, ["--max-iter", 40, "--decompose"]),
 }
 
 
@@ -105,7 +112,7 @@ def test_a_fit_killed_at_random_moments_ends_with_the_same_model(server, tmp_pat
 def test_interrupting_a_fit_leaves_a_checkpoint_and_says_how_to_go_on(server, tmp_path):
     np.save(tmp_path / "x.npy", low_rank(N_ROWS, N_FEATURES))
     small = {"small_blocks": True, "cwd": tmp_path}
-    words = ["fit", "x.npy", "-r", 4, "--seed", 3, "--max-iter", 40, "-o", "m.omfb"]
+    words = ["fit", "x.npy", "-r", 4, "--seed", 3, "--max-iter", 40, "--lam", 1, "-o", "m.omfb"]
     succeeded(server.run(*words, **small))
     whole = (tmp_path / "m.omfb").read_bytes()
     words = [*words, "--checkpoint", "run.ckpt", "--every", "1rows"]
@@ -201,7 +208,8 @@ def live(server, tmp_path_factory):
     X = low_rank(3000, 30)
     np.save(folder / "x.npy", X[:500])
     write_csv(folder / "stream.csv", X)
-    succeeded(server.run("fit", "x.npy", "-r", 3, "--seed", 0, "-o", "m.omfb", cwd=folder))
+    words = ["fit", "x.npy", "-r", 3, "--seed", 0, "--max-iter", 1, "-o", "m.omfb"]
+    succeeded(server.run(*words, cwd=folder))
     words = ["complete", "-", "-m", "m.omfb", "--learn", "-q"]
     done = server.run(*words, stdin=folder / "stream.csv", cwd=folder)
     return folder, succeeded(done).stdout.splitlines(keepends=True)

@@ -1,6 +1,7 @@
 """A model from a file, and data that fit it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,36 @@ if TYPE_CHECKING:
 
 def load_model(path: Path) -> "Learner":
     """The learner of a model file or checkpoint, under the rule that its parameters say."""
-    from ..estimators.omfb import OMFB
     from ..estimators.parameters import plan_of
 
-    model = OMFB.load(path)
-    learner = model.learner_
-    plan = plan_of(model, getattr(learner.rule, "in_time", False))
+    model = load_estimator(path)
+    learner: Learner = model.learner_
+    plan = plan_of(model, found=learner.rule)
     return learner.under(plan.rule) if plan.engine is learner.engine else learner
+
+
+def load_estimator(path: Path) -> Any:
+    """The estimator of a model file, of the class that the file tells."""
+    from ..estimators.imputer import OMFBImputer
+    from ..estimators.omfb import OMFB
+    from ..persistence import read_model
+
+    fills = read_model(path)[0].get("class") == OMFBImputer.__name__
+    return (OMFBImputer if fills else OMFB).load(path)
+
+
+def without_outliers(learner: "Learner") -> "Learner":
+    """The learner, taking no entry for an outlier from now on."""
+    from ..core.model.state import Model
+    from ..learner.learner import Learner
+
+    now = learner.now
+    if not isinstance(now.state, Model):
+        return learner
+    settings = replace(now.state.settings, outliers=False)
+    state = replace(now.state, settings=settings, looks=False, drops=False)
+    snapshot = replace(learner.snapshot(), rule=settings, now=replace(now, state=state))
+    return Learner.from_snapshot(snapshot)
 
 
 def header_of(path: Path) -> dict[str, Any]:

@@ -31,6 +31,7 @@ class Bayes:
     state_type: ClassVar[type] = Model
     rule_type: ClassVar[type] = Settings
     starts_late: ClassVar[bool] = True
+    turns_atoms: ClassVar[bool] = True
 
     def rows_needed(self, rule: Settings, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""

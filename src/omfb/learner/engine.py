@@ -56,6 +56,9 @@ class Engine(Protocol):
     starts_late: ClassVar[bool]
     """Whether a state is made when it is needed only, while the stream is young: it costs more."""
 
+    turns_atoms: ClassVar[bool]
+    """Whether a step may exchange the atoms: the codes it returns may be of the old ones."""
+
     def rows_needed(self, rule: Any, n_components: int | None, n_features: int) -> int:
         """How many rows at the head of a stream the first state depends on."""
 
@@ -125,6 +128,7 @@ class Broyden:
     state_type: ClassVar[type] = State
     rule_type: ClassVar[type] = Rule
     starts_late: ClassVar[bool] = False
+    turns_atoms: ClassVar[bool] = False
 
     def rows_needed(self, rule: Rule, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""

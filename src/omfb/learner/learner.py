@@ -242,12 +242,12 @@ class Learner:
     def learn_and_fill(self, row: NDArray[Any]) -> NDArray[Any]:
         """Learn from one row (1, n_features); return the row that the model makes of it.
 
-        The code that learning found for the row serves to fill it, too: that is half the work of
-        learning and filling one after the other.
+        Where a step leaves the dictionary's atoms what they are, the code that learning found for
+        the row serves to fill it, too: that is half the work of learning and filling.
         """
         row = row.astype(self.dtype, copy=False)
         codes = self.learn(row)
-        return self.fill(row) if codes is None else self.decode(codes)
+        return self.fill(row) if self.engine.turns_atoms or codes is None else self.decode(codes)
 
     def begin_pass(self) -> None:
         """Begin another pass over the rows: energies are counted anew."""
