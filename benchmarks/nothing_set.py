@@ -9,7 +9,6 @@ several masks; the spread is from the least to the most.
     python benchmarks/nothing_set.py --before ../omfb-0.1.0   # and time beside that source
 """
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -38,8 +37,6 @@ SEED = 20261117  # the first of those that say what is hidden; no constant was e
 # Of "tiny": a tenth of the rows, one mask.
 MASKS = {"tiny": 1, "quick": 1, "full": 3}
 HELD = {"least": 87.0, "most": 93.0}
-
-Sizes = Callable[[int], int]
 
 
 def seeds(size: str) -> range:
@@ -115,7 +112,9 @@ def generated(size: str) -> Iterator[Row]:
             for seed in seeds(size):
                 table = low_rank(seed, n, m, missing)
                 model = OMFBImputer(random_state=0).fit(table.X)
-                excess.append(above(table.error(model.transform(table.X)), table.error(oracle(table))))
+                excess.append(
+                    above(table.error(model.transform(table.X)), table.error(oracle(table)))
+                )
                 shares.append(held(model, table.X, table.truth, table.hidden))
             where = f"{n} × {m}, rank 5, {100 * missing:.0f} % missing"
             yield row("% above the oracle", where, excess, **({"most": most} if asked else {}))
@@ -156,7 +155,8 @@ def _solved_again(model: OMFBImputer, table: Table) -> float:
     """RMSE of the first column by least squares on codes that do not see it."""
     without, hidden = table.X.copy(), table.hidden[:, 0]
     without[:, 0] = np.nan
-    codes = model.learner_.encode(without)[:, model.learner_.state.used[: model.components_.shape[0]]]
+    norms = np.linalg.norm(model.components_, axis=1)
+    codes = model.learner_.encode(without)[:, norms > 1e-3 * norms.max()]
     codes = np.column_stack([codes, np.ones(len(codes))])
     solution = np.linalg.lstsq(codes[~hidden], table.X[~hidden, 0], rcond=None)[0]
     return rms(codes[hidden] @ solution - table.truth[hidden, 0])

@@ -31,9 +31,7 @@ def rms(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(np.square(values, dtype=float))))
 
 
-def low_rank(
-    seed: int, n: int = 2000, m: int = 200, missing: float = 0.25, rank: int = 5
-) -> Table:
+def low_rank(seed: int, n: int = 2000, m: int = 200, missing: float = 0.25, rank: int = 5) -> Table:
     """Independent factors with noise of 0.3, entries missing at random."""
     rng = np.random.default_rng(seed)
     loadings = rng.standard_normal((m, rank))
