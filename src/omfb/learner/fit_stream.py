@@ -165,7 +165,6 @@ class _Fit:
             self._end_pass(stop)
         if passes is not None:
             passes.finish()
-        self._conclude()
         self._saver.save(self.at.snapshot, self.at.place)
 
     def _conclude(self) -> None:
@@ -177,7 +176,6 @@ class _Fit:
             lambda: _some_rows(source, learner.engine.sample_rows(source.n_features)),
             lambda: _last_rows(source),
         )
-        self.at = _At(self.at.place, learner.snapshot())
 
     def _pass(self) -> None:
         place = self.at.place
@@ -233,6 +231,7 @@ class _Fit:
         gained = place.error_before - error
         stop = stop or (self._tol > 0.0 and gained < self._tol * place.error_before)
         if stop or place.number >= self._max_iter:
+            self._conclude()
             place = replace(place, finished=True)
         else:
             random = self._rng.get_state(legacy=False)
