@@ -14,6 +14,8 @@ import omfb.streams.base as base
 import omfb.formats._lines as lines
 base.BLOCK_BYTES, base.SHUFFLE_BYTES, lines.GROUP_BYTES = 1 << 14, 1 << 16, 1 << 15
 base.WIDE_BLOCKS = 1
+import omfb.learner.fit_stream as fit_stream
+fit_stream.WHOLE_BATCHES = 1
 """
 COMMAND = """
 import sys

@@ -14,6 +14,7 @@ import scipy.sparse
 import omfb.streams.base as base
 from omfb import OMFB, OMFBImputer
 from omfb.formats import open_stream
+from omfb.learner import fit_stream
 from omfb.learner.checkpoints import CheckpointError, interval
 from omfb.learner.fit_stream import Progress, StopFitting
 from omfb.learner.progress import Bar, Pace, shown_progress
@@ -28,6 +29,7 @@ from ..making import ENGINES, given, sparse
 def small_blocks(monkeypatch):
     monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 10)
     monkeypatch.setattr(base, "WIDE_BLOCKS", 1)
+    monkeypatch.setattr(fit_stream, "WHOLE_BATCHES", 1)
     monkeypatch.setattr(base, "SHUFFLE_BYTES", 1 << 12)
 
 
