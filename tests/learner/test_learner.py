@@ -22,7 +22,6 @@ from omfb.persistence import read_model, write_model
 
 from ..making import ENGINES, rows, sparse
 
-
 KINDS = pytest.mark.parametrize("kind", [engines.Broyden, Bayes])
 
 

@@ -89,10 +89,11 @@ class Bayes:
     def conclude(self, state: Model, sample: GetRows, last_rows: GetRows) -> Model:
         """See `Engine.conclude`."""
         state = coding.settled(state)
-        if state.gappy:
+        n_rows = state.pass_rows or state.n_seen
+        short = n_rows <= self.sample_rows(len(state.C))  # the sample is the whole table
+        if state.gappy or short:
             rows = sample()
-            if rows.shape[0] == (state.pass_rows or state.n_seen):  # the whole table
-                state = polished(state, rows)
+            state = polished(state, rows) if short else state
             state = calibrated(state, rows)
         return remembering(state, last_rows()) if state.settings.in_time else state
 

@@ -29,7 +29,9 @@ MOST_ENTRIES, MOST_WORK = 1 << 23, 1e9
 def polished(model: Model, X: Any) -> Model:
     """The model after a few rounds over a whole table, if that is short enough."""
     m, R = model.C.shape
-    if not model.gappy or m * R * R > MOST_ENTRIES:
+    if not model.gappy:
+        return _polished_complete(model, X)
+    if m * R * R > MOST_ENTRIES:
         return model
     rows = [
         whitened(model, part, hide(model, part)[0])
@@ -43,6 +45,18 @@ def polished(model: Model, X: Any) -> Model:
         C = _solved(model, rows, missing=lacking < observed).astype(model.C.dtype)
         model = replace(model, C=C, G=gram(C))
     return model
+
+
+def _polished_complete(model: Model, X: Any) -> Model:
+    """One round for complete rows: all features share a system, and it takes two products."""
+    rows = whitened(model, X)
+    if not rows.complete:
+        return model
+    codes = codes_of(model, rows)
+    S = codes.X.T @ codes.X + np.diag(1.0 / model.v)
+    S[:-1, :-1] += codes.unsure
+    C = rows.values.T @ (codes.X @ np.linalg.inv(S)).astype(model.C.dtype)  # type: ignore[union-attr]
+    return replace(model, C=C, G=gram(C))
 
 
 def _solved(model: Model, rows: list[Whitened], missing: bool) -> Matrix:
