@@ -34,7 +34,8 @@ def folder(tmp_path_factory):
     write_csv(folder / "ratings.csv", low_rank(300, 12))
     rng = np.random.default_rng(0)
     np.save(folder / "faces.npy", rng.random((70, 64 * 64), dtype=np.float32))
-    OMFB(5, random_state=0).fit(folder / "ratings.csv").save(folder / "model.omfb")
+    model = OMFB(5, max_iter=1, random_state=0)
+    model.fit(folder / "ratings.csv").save(folder / "model.omfb")
     OMFB(5, random_state=0).fit(folder / "faces.npy").save(folder / "faces.omfb")
     return folder
 
