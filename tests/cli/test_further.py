@@ -289,6 +289,21 @@ def test_outliers_can_be_left_in(server, spoiled):
     assert (folder / "y.csv").read_bytes() != (folder / "z.csv").read_bytes()
 
 
+@pytest.mark.parametrize("learn", [[], ["--learn", "-q"]])
+def test_what_the_model_may_fill_in_is_bounded_as_in_python(server, folder, tmp_path, learn):
+    frame = pd.read_csv(folder / "x.csv")
+    bounds = {"min_value": 20.0, "max_value": [21.0, 22.0, 23.0, 24.0, 25.0, 26.0]}
+    OMFBImputer(random_state=0, **bounds).fit(frame).save(tmp_path / "m.omfb")
+    words = ["complete", folder / "x.csv", "-m", "m.omfb", "--interval", 0.9, "-o", "y.csv"]
+    succeeded(server.run(*words, *learn, cwd=tmp_path))
+    written, gone = pd.read_csv(tmp_path / "y.csv"), frame.isna().to_numpy()
+    for what in ("", "_low", "_high"):
+        values = written[[f"{name}{what}" for name in NAMES]].to_numpy()
+        assert (values >= 20.0)[gone].all()
+        assert (values <= np.array(bounds["max_value"]))[gone].all()
+        np.testing.assert_allclose(values[~gone], frame.to_numpy()[~gone], rtol=1e-12)
+
+
 # -- pipes ----------------------------------------------------------------------------------
 
 

@@ -139,13 +139,14 @@ def _filled_pipe(folder, content):
     return pipe
 
 
+@pytest.mark.parametrize(("options", "kept"), [(RULE, 512), ([], 400)])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_fit_to_a_slow_pipe_keeps_what_came_and_ends_with_the_same_model(
-    server, tmp_path, number
+    server, tmp_path, number, options, kept
 ):
     stream = write_csv(tmp_path / "x.csv", low_rank(1000, 5)).read_bytes()
     here = {"cwd": tmp_path}
-    words = ["fit", "-", "-r", 2, "--seed", 3, "-q", "-o", "m.omfb"]
+    words = ["fit", "-", "-r", 2, "--seed", 3, "-q", "-o", "m.omfb", *options]
     succeeded(server.run(*words, stdin=tmp_path / "x.csv", **here))
     whole = (tmp_path / "m.omfb").read_bytes()
     words = [*words, "--checkpoint", "run.ckpt", "--every", "0.5s"]
@@ -153,13 +154,13 @@ def test_a_fit_to_a_slow_pipe_keeps_what_came_and_ends_with_the_same_model(
     process = server.start(*words, stdin=tmp_path / "pipe", **here)
     # Saved while the pipe is silent: all of the rows that came but for a part of a block.
     _wait_for((tmp_path / "run.ckpt").exists, process)
-    _wait_for(lambda: OMFB.load(tmp_path / "run.ckpt").n_samples_seen_ == 512, process)
+    _wait_for(lambda: OMFB.load(tmp_path / "run.ckpt").n_samples_seen_ == kept, process)
     process.send_signal(number)
     done = process.wait()
     os.close(pipe)
     if number == signal.SIGINT:
         message = one_line(done, 130)
-        assert "interrupted after 512 rows" in message
+        assert f"interrupted after {kept} rows" in message
         assert "Pipe the same input into: omfb fit - " in message
     succeeded(server.run(*words, "--resume", stdin=tmp_path / "x.csv", **here))
     assert (tmp_path / "m.omfb").read_bytes() == whole

@@ -1,6 +1,7 @@
 """Rows with what is missing filled in, with or without learning from them."""
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._errors import StopSignal
@@ -30,15 +31,17 @@ class Filler:
     bar : Bar or None
     further : Further or None
         What is told besides the filled values.
+    allowed : callable
+        Makes filled values, and bounds of intervals, such as the model's user allows.
     """
 
     def __init__(
         self, model: "Learner", learn: bool, stop: StopSignal, bar: Any = None,
-        further: Further | None = None,
+        further: Further | None = None, allowed: Callable[[Any], Any] = lambda values: values,
     ) -> None:  # fmt: skip
         self.model, self.learn = model, learn
         self._stop, self._bar = stop, bar
-        self._further = Further() if further is None else further
+        self._further, self._allowed = further or Further(), allowed
         self.dtype = model.dtype
         self._before: Any = [] if self._further.is_in_time(model) else None
 
@@ -64,7 +67,7 @@ class Filler:
         elif missing.any():
             made, deviations = self._made(rows)
             filled[missing] = made[missing]
-        further = self._further.columns(self.model, rows, filled, deviations)
+        further = self._further.columns(self.model, rows, filled, deviations, self._allowed)
         if self._bar is not None:
             self._bar.update(len(rows), done)
         self._stop.check()
@@ -80,7 +83,8 @@ class Filler:
         filled = row.copy()
         made, deviations = self._one(row)
         filled[missing] = made[missing]
-        return Filled(filled, self._further.columns(self.model, row, filled, deviations))
+        columns = self._further.columns(self.model, row, filled, deviations, self._allowed)
+        return Filled(filled, columns)
 
     def remember(self, row: Any) -> None:
         """Take a row for the one before the next, without learning from it or filling it."""
@@ -93,7 +97,7 @@ class Filler:
         row = row.astype(self.dtype, copy=False)
         if self._before is None and not self._further.needs_deviations:
             made = self.model.learn_and_fill(row) if self.learn else self.model.fill(row)
-            return made, np.zeros(row.shape)
+            return self._allowed(made), np.zeros(row.shape)
         if self.learn:
             self.model.learn(row)
         made, deviations = self._made(np.concatenate([*(self._before or []), row]))
@@ -105,8 +109,9 @@ class Filler:
         import numpy as np
 
         if not self._further.needs_deviations:
-            return self.model.fill(rows), np.zeros(rows.shape)
-        return self._further.filled(self.model, rows)
+            return self._allowed(self.model.fill(rows)), np.zeros(rows.shape)
+        made, deviations = self._further.filled(self.model, rows)
+        return self._allowed(made), deviations
 
 
 class Bar:

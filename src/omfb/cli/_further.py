@@ -1,5 +1,6 @@
 """What `omfb complete` tells besides the filled values: how sure they are, and a report."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._errors import UsageError
@@ -63,19 +64,23 @@ class Further:
         fill = in_time.fill_in_time if self.is_in_time(learner) else encode.fill
         return fill(learner.state, rows, deviations=True)
 
-    def columns(self, learner: "Learner", rows: Any, filled: Any, deviations: Any) -> Any:
+    def columns(
+        self, learner: "Learner", rows: Any, filled: Any, deviations: Any,
+        allowed: Callable[[Any], Any],
+    ) -> Any:  # fmt: skip
         """The further columns of rows that were filled; counts for the report."""
         import numpy as np
 
         from ..core.model.check import quantile
 
+        missing = np.isnan(rows)
         columns = [deviations] if self._std else []
         if self._level is not None:
             half = quantile(learner.state, self._level) * deviations
-            columns += [filled - half, filled + half]
+            bounds = (allowed(filled - half), allowed(filled + half))
+            columns += [np.where(missing, bound, filled) for bound in bounds]
         if self._report:
             width = 2.0 * quantile(learner.state, self._level or USUAL_LEVEL)
-            missing = np.isnan(rows)
             self._missing = self._missing + missing.sum(axis=0)
             self._widths = self._widths + width * np.where(missing, deviations, 0.0).sum(axis=0)
             self._count_outliers(learner, rows)

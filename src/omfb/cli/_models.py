@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,13 @@ if TYPE_CHECKING:
 
 def load_model(path: Path) -> "Learner":
     """The learner of a model file or checkpoint, under the rule that its parameters say."""
+    return learner_of(load_estimator(path))
+
+
+def learner_of(model: Any) -> "Learner":
+    """The learner of an estimator, under the rule that its parameters say."""
     from ..estimators.parameters import plan_of
 
-    model = load_estimator(path)
     learner: Learner = model.learner_
     plan = plan_of(model, found=learner.rule)
     return learner.under(plan.rule) if plan.engine is learner.engine else learner
@@ -29,6 +34,15 @@ def load_estimator(path: Path) -> Any:
 
     fills = read_model(path)[0].get("class") == OMFBImputer.__name__
     return (OMFBImputer if fills else OMFB).load(path)
+
+
+def allowed_by(model: Any) -> Callable[[Any], Any]:
+    """What makes filled values such as an estimator allows."""
+    from ..estimators.imputer import OMFBImputer, within_bounds
+
+    return (
+        partial(within_bounds, model) if isinstance(model, OMFBImputer) else lambda values: values
+    )
 
 
 def without_outliers(learner: "Learner") -> "Learner":

@@ -9,7 +9,14 @@ from ._checkpoints import held
 from ._errors import StopSignal, UsageError, guarded, printable, refuse_overwriting, say
 from ._fill import Bar, Filler
 from ._further import Further
-from ._models import header_of, load_model, open_for, without_outliers
+from ._models import (
+    allowed_by,
+    header_of,
+    learner_of,
+    load_estimator,
+    open_for,
+    without_outliers,
+)
 from ._options import (
     PIPE,
     Checkpoint,
@@ -94,14 +101,15 @@ def complete(
     refuse_overwriting([data, model], [output, checkpoint, None if report == PIPE else report])
     with StopSignal() as stop, held(checkpoint, resume, every, {}) as saver:
         start = checkpoint if saver.exists and checkpoint is not None else model
-        fitted = load_model(start) if outliers else without_outliers(load_model(start))
+        estimator = load_estimator(start)
+        fitted = learner_of(estimator) if outliers else without_outliers(learner_of(estimator))
         further.check(fitted)
         if learn and checkpoint is None and not quiet:
             say("omfb: what is learned will be forgotten; --checkpoint FILE keeps it")
         saver.header = header_of(start)
         source = open_for(fitted, data, reading, quiet, stop.check)
         with errors_about(source), Bar("filling", quiet or both) as bar:
-            filler = Filler(fitted, learn, stop, bar, further)
+            filler = Filler(fitted, learn, stop, bar, further, allowed_by(estimator))
             _check_names(source, filler.further_names)
             if both:
                 from ._pipe import Filter

@@ -199,30 +199,34 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
         return super()._rows(learner, numeric_part(X, learner.feature_names))
 
     def _bounded(self, values: NDArray[Any]) -> NDArray[Any]:
-        low, high = self._bound("min_value"), self._bound("max_value")
-        if self.integers:
-            state = self.learner_.state
-            whole = state.whole if isinstance(state, Model) else np.zeros(values.shape[-1], bool)
-            values = np.where(whole, np.round(values), values).astype(values.dtype)
-        if low is not None or high is not None:
-            values = np.clip(values, low, high).astype(values.dtype)
-        return values
+        return within_bounds(self, values)
 
-    def _bound(self, name: str) -> Any:
-        given = getattr(self, name)
-        if given is None:
-            return None
-        try:
-            bound = np.asarray(given, np.float64)
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                f"{name} must be a number or an array of them, got {given!r}."
-            ) from error
-        if bound.ndim > 1 or (bound.ndim == 1 and len(bound) != self.n_features_in_):
-            raise ValueError(
-                f"{name} has shape {bound.shape}: give one number, or one for each of the "
-                f"{self.n_features_in_} features."
-            )
-        if np.isnan(bound).any():
-            raise ValueError(f"{name} contains NaN: use -inf or inf where there is no bound.")
-        return bound
+
+def within_bounds(model: OMFBImputer, values: NDArray[Any]) -> NDArray[Any]:
+    """Filled values as the parameters of an imputer allow them: bounded, rounded."""
+    low, high = _bound(model, "min_value"), _bound(model, "max_value")
+    if model.integers:
+        state = model.learner_.state
+        whole = state.whole if isinstance(state, Model) else np.zeros(values.shape[-1], bool)
+        values = np.where(whole, np.round(values), values).astype(values.dtype)
+    if low is not None or high is not None:
+        values = np.clip(values, low, high).astype(values.dtype)
+    return values
+
+
+def _bound(model: OMFBImputer, name: str) -> Any:
+    given = getattr(model, name)
+    if given is None:
+        return None
+    try:
+        bound = np.asarray(given, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number or an array of them, got {given!r}.") from error
+    if bound.ndim > 1 or (bound.ndim == 1 and len(bound) != model.n_features_in_):
+        raise ValueError(
+            f"{name} has shape {bound.shape}: give one number, or one for each of the "
+            f"{model.n_features_in_} features."
+        )
+    if np.isnan(bound).any():
+        raise ValueError(f"{name} contains NaN: use -inf or inf where there is no bound.")
+    return bound

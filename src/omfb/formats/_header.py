@@ -33,13 +33,12 @@ def layout_of(
         notes += [Note(f"{table}: {note}", "header")] if note else []
     names = [unquoted(text).decode("utf-8", "replace") for text in first] if header else None
     columns = Columns(table, len(first), names)
+    below = rows if header else [first, *rows]
     usual = None
     if reading.columns is None and not (reading.model_features is not None and names is not None):
-        rows = rows if header else [first, *rows]
-        usual, more = features_of(columns, rows, cells, reading.model_width)
+        usual, more = features_of(columns, below, cells, reading.model_width)
         notes += [Note(f"{table}: {note}", "columns") for note in more]
     chosen = choose(columns, reading, usual)
-    below = rows if header else [first, *rows]
     return Layout(names, chosen, tuple(notes), time_column(columns, below, chosen))
 
 
