@@ -8,6 +8,7 @@ import scipy.sparse
 
 import omfb
 from omfb import OMFB, OMFBImputer, Rule
+from omfb.core.blocks import dense_with_holes
 from omfb.core.encode import encode
 from omfb.core.model import start
 
@@ -43,7 +44,7 @@ def assert_sensible(model, X, longest=1e4):
 
 
 def dense(X):
-    return X.toarray().astype(np.float64) if scipy.sparse.issparse(X) else X.astype(np.float64)
+    return dense_with_holes(X).astype(np.float64)
 
 
 def learned_or_refused(learn):

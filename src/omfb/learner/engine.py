@@ -166,14 +166,14 @@ class Broyden:
 
     def judge(self, state: State, rows: Any) -> Info:
         """See `Engine.judge`."""
-        zero, one = np.zeros(len(state.C)), np.ones(len(state.C))
+        zero, unit = np.zeros(len(state.C)), np.full(len(state.C), state.scale)
 
         def predict(shown: Matrix, visible: NDArray[np.bool_]) -> Matrix:
             C = np.ascontiguousarray(state.C[visible])
             codes = encode(replace(state, C=C, G=gram(C)), shown)[0]
             return self.decode(replace(state, C=state.C[~visible]), codes)
 
-        return judge_hidden_parts(rows, zero, one, predict).sound()
+        return judge_hidden_parts(rows, zero, unit, predict).sound()
 
     def n_components(self, state: State) -> int:
         """See `Engine.n_components`."""

@@ -103,8 +103,10 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
     counts = seen.sum(axis=0)
     known = np.where(seen, rows, 0.0)
     size = np.maximum(known.max(axis=0), -known.min(axis=0))
-    huge = bool(size.max() > SAFE_SIZE)  # squares of huge values would overflow
-    scale = np.where(size > 0.0, size, 1.0) if huge else np.ones_like(size)
+    # Squares of huge values would overflow, and those of tiny ones vanish.
+    least = size[size > 0.0].min(initial=1.0)
+    extreme = bool(size.max() > SAFE_SIZE or least < 1.0 / SAFE_SIZE)
+    scale = np.where(size > 0.0, size, 1.0) if extreme else np.ones_like(size)
     known /= scale
     mean = known.sum(axis=0) / np.maximum(counts, 1)
     known -= mean
