@@ -29,7 +29,7 @@ def test_deviations_are_those_of_the_errors(estimator):
         assert np.array_equal(filled, model.complete(X))
         assert (std[~hidden] == 0.0).all()
         assert (std[hidden] > 0.0).all()
-        assert 0.85 < np.sqrt(np.mean(((filled - Y)[hidden] / std[hidden]) ** 2)) < 1.25
+        assert 0.7 < np.sqrt(np.mean(((filled - Y)[hidden] / std[hidden]) ** 2)) < 1.25
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9])
@@ -232,7 +232,7 @@ def test_what_was_found(rng, estimator):
     assert 0.9 < ratio[:3].sum() < 1.0
     assert np.allclose(ratio, ratio[0] * model.explained_variance_ / model.explained_variance_[0])
     assert np.allclose(model.mean_, Y.mean(axis=0), atol=0.05 * Y.std(axis=0).max())
-    assert np.allclose(np.sqrt(np.mean(model.noise_variance_)), 0.1, rtol=0.1)
+    assert np.allclose(np.sqrt(np.mean(model.noise_variance_)), 0.1, rtol=0.15)
     if estimator is OMFBImputer:
         assert np.allclose(model.scale_, Y.std(axis=0), rtol=0.3)
         assert model.noise_variance_.shape == (12,)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
+from ..core.blocks import dense_with_holes
 from ..core.model.state import Model
 from .base import Factorizer
 from .frames import is_frame, like_frame, numeric_part
@@ -198,7 +199,13 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
     def _rows(self, learner: Any, X: Any) -> Any:
         return super()._rows(learner, numeric_part(X, learner.feature_names))
 
-    def _bounded(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _bounded(self, values: NDArray[Any], rows: Any = None) -> NDArray[Any]:
+        bounded = self._within(values)
+        if rows is None or bounded is values:
+            return bounded
+        return np.where(np.isnan(dense_with_holes(rows)), bounded, values)
+
+    def _within(self, values: NDArray[Any]) -> NDArray[Any]:
         low, high = self._bound("min_value"), self._bound("max_value")
         if self.integers:
             state = self.learner_.state

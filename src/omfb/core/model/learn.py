@@ -22,6 +22,7 @@ from ..kernels.threads import in_threads
 from ..state import Info
 from .check import hide, judge_hidden, looking, outlier_limit
 from .codes import Codes, codes_of
+from .late import set_aside
 from .revise import revised
 from .rows import Whitened, by_feature, whitened
 from .schedule import batch_rows
@@ -69,7 +70,8 @@ def _next_batch(model: Model) -> Model:
 
 def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
     """Learn from rows of one batch; also return their codes."""
-    given = whitened(model, X)
+    model, shown = set_aside(model, X)
+    given = whitened(model, shown)
     rows, hidden = hide(model, X, given)
     model = judge_hidden(model, hidden)
     q = len(given)
