@@ -171,7 +171,8 @@ class Broyden:
         def predict(shown: Matrix, visible: NDArray[np.bool_]) -> Matrix:
             C = np.ascontiguousarray(state.C[visible])
             codes = encode(replace(state, C=C, G=gram(C)), shown)[0]
-            return self.decode(replace(state, C=state.C[~visible]), codes)
+            # Wider than the data's type, whose range it may exceed.
+            return (codes @ state.C[~visible].T.astype(np.float64)) * state.scale
 
         return judge_hidden_parts(rows, zero, unit, predict).sound()
 

@@ -30,6 +30,8 @@ HEAD_BYTES = 1 << 23
 HEAD_WEIGHT = 1.0 / 3.0
 # Larger values are divided before they are squared.
 SAFE_SIZE = 1e100
+# Units are not below this: they are divided by.
+LEAST_UNIT = 1e-280
 # Beside its mean, a deviation as small as this is rounding: the feature is constant.
 CONSTANT = 1e-10
 # Of the noise that the head shows: with less of it, the first codes follow the rows more closely,
@@ -121,9 +123,9 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
         each = deviation[varies] if settings.center else size
         peak = float(each.max(initial=0.0))
         root = peak * float(np.sqrt(np.mean((each / peak) ** 2))) if peak > 0.0 else 1.0
-        return center, np.full(len(size), root)
+        return center, np.full(len(size), max(root, LEAST_UNIT))
     constant = np.where((counts > 0) & (mean != 0.0), np.abs(mean), typical)
-    return center, np.where(varies, deviation, constant)
+    return center, np.maximum(np.where(varies, deviation, constant), LEAST_UNIT)
 
 
 def _directions(Z: Matrix, share: float, r: int, rng: np.random.Generator) -> tuple[Matrix, float]:
