@@ -10,7 +10,7 @@ import omfb
 from omfb import OMFB, OMFBImputer, Rule
 from omfb.core.blocks import dense_with_holes
 from omfb.core.encode import encode
-from omfb.core.model import start
+from omfb.core.model import start as head
 
 from ..making import ENGINES, GIVEN, given
 
@@ -221,7 +221,7 @@ JUMPS = [1e-200, 1e-20, 1e10, 1e20, 1e100, 1e150, 1e153, 1e155]
 def test_a_jump_in_scale_is_learned_or_refused(
     rng, jump, memory, holes, batch_size, rows, engine, monkeypatch
 ):
-    monkeypatch.setattr(start, "HEAD_ROWS", 20)
+    monkeypatch.setattr(head, "HEAD_ROWS", 20)
     Y = low_rank(rng, n=120)
     Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
     how = {**engine, "memory": memory, "batch_size": batch_size, "random_state": 0}
@@ -264,7 +264,7 @@ def test_a_row_whose_code_overflows_changes_nothing(
     rng, memory, holes, batch_size, rows, engine, monkeypatch
 ):
     """The row and the atoms are in range, but not the square of the code between them."""
-    monkeypatch.setattr(start, "HEAD_ROWS", 20)
+    monkeypatch.setattr(head, "HEAD_ROWS", 20)
     Y = low_rank(rng)
     Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
     how = {**engine, "memory": memory, "batch_size": batch_size, "random_state": 0}

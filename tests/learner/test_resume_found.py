@@ -54,9 +54,7 @@ def test_a_young_sparse_stream_is_saved_before_there_is_a_state(rng, tmp_path):
 
 @pytest.mark.parametrize("stop", [1, 3, 8, 14])
 @pytest.mark.parametrize("in_time", [False, True])
-def test_a_fit_that_was_killed_ends_as_one_that_was_not(
-    rng, tmp_path, monkeypatch, stop, in_time
-):
+def test_a_fit_that_was_killed_ends_as_one_that_was_not(rng, tmp_path, monkeypatch, stop, in_time):
     import omfb.streams.base as base
 
     monkeypatch.setattr(base, "BLOCK_BYTES", 10 * 8 * 150, raising=False)

@@ -16,7 +16,6 @@ from ..core.model.state import Model, check_model
 from ..core.state import Info
 from .engine import GetRows, Init, Matrix
 
-
 # Of rows in time, at most so much is kept.
 KEPT_BYTES = 1 << 23
 
