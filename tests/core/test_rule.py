@@ -81,7 +81,9 @@ def test_an_estimator_has_each_parameter_of_the_rule(estimator):
         assert parameters[field.name].default in (field.default, None), field.name
     doc = estimator.__doc__.partition("Attributes\n")[0]
     for name, parameter in parameters.items():
-        line = next(line for line in doc.splitlines() if re.match(rf"    (\w+, )*{name}(, | :)", line))
+        line = next(
+            line for line in doc.splitlines() if re.match(rf"    (\w+, )*{name}(, | :)", line)
+        )
         if isinstance(parameter.default, int | float | bool | None):
             assert line.endswith(f"default={parameter.default}"), line
     for name in NAMES:

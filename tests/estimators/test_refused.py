@@ -101,7 +101,7 @@ def test_a_fitted_model_does_not_become_one_of_another_kind(rng, estimator):
         model.fit(X).set_params(**other)
         before = snapshot(model)
         for call in (model.partial_fit, model.transform, model.complete, model.score):
-            with pytest.raises(ValueError, match="another kind of model .* fit again"):
+            with pytest.raises(ValueError, match=r"another kind of model .* fit again"):
                 call(X)
         assert snapshot(model) == before
         model.fit(X)
@@ -215,8 +215,8 @@ def test_masked_entries_are_missing(rng, engine):
     assert np.array_equal(other.components_, model.components_)
     assert np.array_equal(other.complete(masked), model.complete(holed))
     assert np.array_equal(other.transform(masked), model.transform(holed))
-    for one, given in ((model, holed), (other, masked)):
-        one.partial_fit(given[:1]).partial_fit(given[1:5])
+    for one, data in ((model, holed), (other, masked)):
+        one.partial_fit(data[:1]).partial_fit(data[1:5])
     assert np.array_equal(other.components_, model.components_)
     whole = np.ma.masked_array(np.arange(60).reshape(10, 6), mask=np.eye(10, 6) > 0)
     assert OMFB(2, random_state=0).fit(whole).components_.dtype == np.float64

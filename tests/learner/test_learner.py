@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from omfb import OMFB, Info, Learner, Rule
-from omfb.core.model import start
+from omfb.core.model import start as head
 from omfb.core.state import State
 from omfb.learner import engine as engines
 from omfb.learner.bayes import Bayes
@@ -52,7 +52,7 @@ class InterruptAt:
 @pytest.fixture
 def small_head(monkeypatch):
     """Streams of the tests are short: they are to be old nevertheless."""
-    monkeypatch.setattr(start, "HEAD_ROWS", 20)
+    monkeypatch.setattr(head, "HEAD_ROWS", 20)
 
 
 def _content(model):
@@ -88,9 +88,7 @@ def _interrupted_everywhere(model, before, X, stride):
 
 @ENGINES
 @pytest.mark.parametrize("kind", ["complete", "missing", "sparse", "shrinking", "young"])
-def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(
-    rng, kind, engine, small_head
-):
+def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(rng, kind, engine, small_head):
     X = rows(rng, 40, holes=0.0 if kind == "complete" else 0.3)
     how = {**engine, "shrink": 2.0} if kind == "shrinking" else engine
     model = OMFB(3, random_state=0, **how)

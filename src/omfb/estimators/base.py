@@ -201,8 +201,8 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
 
     def _filled(self, X: Any) -> NDArray[Any]:
         learner = self.learner_
-        filled = learner.fill(self._rows(learner, X), self._plan(learner).rule)
-        return self._bounded(filled)
+        rows = self._rows(learner, X)
+        return self._bounded(learner.fill(rows, self._plan(learner).rule), rows)
 
     def score(self, X: Any, y: Any = None) -> float:
         """How well entries of X are predicted that did not make the codes of their rows.

@@ -64,8 +64,8 @@ class BeliefMixin:
         low, high : ndarray of shape (n_samples, n_features), or frames if X is one
         """
         filled, deviations = self._with_deviations(X)
-        half = self._width(level) * deviations
-        low, high = self._bounded(filled - half), self._bounded(filled + half)
+        half, rows = self._width(level) * deviations, self._given(X)
+        low, high = (self._bounded(filled + side * half, rows) for side in (-1.0, 1.0))
         return self._like(X, low), self._like(X, high)
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> NDArray[Any]:
@@ -86,7 +86,7 @@ class BeliefMixin:
         model, rows = self._belief(), self._given(X)
         seed = check_random_state(random_state).randint(2**31)
         drawn = list(encode.draw(model, rows, count, np.random.default_rng(seed)))
-        return self._bounded(np.array(drawn))
+        return self._bounded(np.array(drawn), rows)
 
     @available_if(_knows_noise)  # type: ignore[untyped-decorator, unused-ignore]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -223,7 +223,7 @@ class BeliefMixin:
         fill = fill_in_time if model.memory is not None else encode.fill
         filled, deviations = fill(model, rows, deviations=True)
         assert deviations is not None
-        return self._bounded(filled), deviations
+        return self._bounded(filled, rows), deviations
 
     def _width(self, level: float) -> float:
         level = checked_number("level", level, "between 0 and 1", "try 0.9", 0.0, 1.0)
@@ -234,6 +234,6 @@ class BeliefMixin:
     def _like(self, X: Any, filled: NDArray[Any]) -> Any:
         return like_frame(X, filled, self.learner_.feature_names)  # type: ignore[attr-defined]
 
-    def _bounded(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Filled values within what the user allows."""
+    def _bounded(self, values: NDArray[Any], rows: Any = None) -> NDArray[Any]:
+        """Values within what the user allows, but for those that the rows observe."""
         return values

@@ -98,7 +98,12 @@ def _parameter(name: str, value: Any) -> Any:
 
 def _bounds(name: str, value: Any) -> Any:
     """Bounds as JSON can hold them: infinity, where there is none, as text."""
-    bounds = np.asarray(value, np.float64)
+    try:
+        bounds = np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number or an array of them, got {value!r}.") from error
+    if np.isnan(bounds).any():
+        raise ValueError(f"{name} contains NaN: use -inf or inf where there is no bound.")
     if bounds.ndim > 1:
         raise ValueError(f"{name} must be a number or one for each feature.")
     listed = [plain(x, name) if np.isfinite(x) else str(x) for x in bounds.ravel().tolist()]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
+from ..core.blocks import dense_with_holes
 from ..core.model.state import Model
 from .base import Factorizer
 from .frames import is_frame, like_frame, numeric_part
@@ -198,8 +199,11 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
     def _rows(self, learner: Any, X: Any) -> Any:
         return super()._rows(learner, numeric_part(X, learner.feature_names))
 
-    def _bounded(self, values: NDArray[Any]) -> NDArray[Any]:
-        return within_bounds(self, values)
+    def _bounded(self, values: NDArray[Any], rows: Any = None) -> NDArray[Any]:
+        bounded = within_bounds(self, values)
+        if rows is None or bounded is values:
+            return bounded
+        return np.where(np.isnan(dense_with_holes(rows)), bounded, values)
 
 
 def within_bounds(model: OMFBImputer, values: NDArray[Any]) -> NDArray[Any]:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ..core.blocks import UnusableError
 from ..core.model import encode as coding
 from ..core.model.check import calibrated
 from ..core.model.in_time import WINDOW, fill_in_time, remembering
@@ -18,8 +19,6 @@ from .engine import GetRows, Init, Matrix
 
 # Entries of rows that intervals are calibrated by: one row in eight hides something.
 SAMPLE_ENTRIES = 1 << 21
-
-
 # Of rows in time, at most so much is kept.
 KEPT_BYTES = 1 << 23
 
@@ -47,7 +46,14 @@ class Bayes:
         """See `Engine.step`."""
         # What neighbouring rows tell of each other is found from the last rows, on demand.
         state = state if state.memory is None else replace(state, memory=None)
-        return learn(state, rows, reuse=reuse)
+        try:
+            with np.errstate(over="raise", invalid="raise"):
+                return learn(state, rows, reuse=reuse)
+        except (np.linalg.LinAlgError, FloatingPointError) as error:
+            raise UnusableError(
+                "contains values too large beside what the model has learned. Rescale X, or fit a "
+                "new model to data of this size."
+            ) from error
 
     def encode(self, state: Model, rows: Any) -> Matrix:
         """See `Engine.encode`."""

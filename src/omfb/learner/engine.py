@@ -169,14 +169,15 @@ class Broyden:
 
     def judge(self, state: State, rows: Any) -> Info:
         """See `Engine.judge`."""
-        zero, one = np.zeros(len(state.C)), np.ones(len(state.C))
+        zero, unit = np.zeros(len(state.C)), np.full(len(state.C), state.scale)
 
         def predict(shown: Matrix, visible: NDArray[np.bool_]) -> Matrix:
             C = state.C * visible[:, None]  # zeros for the others: they make no difference
             codes = encode(replace(state, C=C, G=gram(C)), shown)[0]
-            return self.decode(replace(state, C=state.C[~visible]), codes)
+            # Wider than the data's type, whose range it may exceed.
+            return (codes @ state.C[~visible].T.astype(np.float64)) * state.scale
 
-        return judge_hidden_parts(rows, zero, one, predict).sound()
+        return judge_hidden_parts(rows, zero, unit, predict).sound()
 
     def n_components(self, state: State) -> int:
         """See `Engine.n_components`."""

@@ -117,8 +117,9 @@ def _entries(model: Model, X: Any, t: int) -> tuple[NDArray[np.int32], Vector]:
     else:
         features = np.flatnonzero(~np.isnan(X[t]))
         values = X[t, features]
-    values = (values.astype(np.float64) - model.center[features]) / model.noise[features]
-    return features.astype(np.int32), values
+    known = model.known[features]  # others have no units yet
+    features, values = features[known].astype(np.int32), values[known].astype(np.float64)
+    return features, (values - model.center[features]) / model.noise[features]
 
 
 def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:

@@ -23,6 +23,7 @@ from ..kernels.threads import in_threads
 from ..state import Info
 from .check import hide, judge_hidden, looking, outlier_limit
 from .codes import Codes, codes_of
+from .late import set_aside
 from .revise import revised
 from .rows import Whitened, by_feature, whitened
 from .schedule import batch_rows
@@ -83,7 +84,8 @@ def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
     """Learn from rows of one batch; also return their codes."""
     forgotten, hidden = hide(model, X)
     model = judge_hidden(model, hidden)
-    rows, q = whitened(model, X, forgotten), X.shape[0]
+    model, known = set_aside(model, X)
+    rows, q = whitened(model, known, forgotten), X.shape[0]
     n_entries = round(float(rows.shares.sum()) * len(model.C))
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = np.append(np.cumprod(keep[:0:-1])[::-1], 1.0)  # what the rows after it leave of a row

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..kernels.shared import gram
 from .check import rescaled
+from .late import acquainted
 from .schedule import fading, period_rows
 from .state import Matrix, Model, Vector, least_variance
 
@@ -34,7 +35,7 @@ def revised(model: Model) -> Model:
     m, r = len(model.C), model.n_components
     period = period_rows(model.n_seen, r, model.batch_left)
     if not model.freedom > 0.0:  # nothing was observed
-        return replace(model, period_left=period)
+        return acquainted(replace(model, C_codes=None, G=gram(model.C), period_left=period))
     change = _noise_change(model)
     S_data = model.S - model.held * np.diag(1.0 / model.v)
     S_data[:r, :r] += model.unsure
@@ -53,12 +54,13 @@ def revised(model: Model) -> Model:
     missing = 1.0 - model.n_entries / (model.n_seen * m)
     fade, head_start = fading(missing, r)
     usual = float(np.exp(np.mean(np.log(change))))
-    return replace(
+    after = replace(
         model, C=C, C_codes=None, G=gram(C), S=S, Sigma=Sigma, unsure=np.zeros((r, r)), v=v,
         noise=model.noise * change, errors=errors, weight=0.0, held=1.0,
         energy=model.energy / _shared(model), fade=fade, head_start=head_start, period_left=period,
         histogram=rescaled(model.histogram, 1.0 / usual),
     )  # fmt: skip
+    return acquainted(after)
 
 
 def _shared(model: Model) -> float:

@@ -30,6 +30,8 @@ HEAD_BYTES = 1 << 23
 HEAD_WEIGHT = 1.0 / 3.0
 # Larger values are divided before they are squared.
 SAFE_SIZE = 1e100
+# Units are not below this: they are divided by.
+LEAST_UNIT = 1e-280
 # Beside its mean, a deviation as small as this is rounding: the feature is constant.
 CONSTANT = 1e-10
 # Of the noise that the head shows: with less of it, the first codes follow the rows more closely,
@@ -95,6 +97,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
         looks=False, drops=False,
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
+        known=seen.any(axis=0) | (not settings.scale), first=np.zeros((3, m)),
         whole=np.all(~seen | (np.round(np.where(seen, rows, 0.0)) == rows), axis=0),
     )  # fmt: skip
 
@@ -104,8 +107,10 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
     counts = seen.sum(axis=0)
     known = np.where(seen, rows, 0.0)
     size = np.maximum(known.max(axis=0), -known.min(axis=0))
-    huge = bool(size.max() > SAFE_SIZE)  # squares of huge values would overflow
-    scale = np.where(size > 0.0, size, 1.0) if huge else np.ones_like(size)
+    # Squares of huge values would overflow, and those of tiny ones vanish.
+    least = size[size > 0.0].min(initial=1.0)
+    extreme = bool(size.max() > SAFE_SIZE or least < 1.0 / SAFE_SIZE)
+    scale = np.where(size > 0.0, size, 1.0) if extreme else np.ones_like(size)
     known /= scale
     mean = known.sum(axis=0) / np.maximum(counts, 1)
     known -= mean
@@ -119,9 +124,9 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
         each = deviation[varies] if settings.center else size
         peak = float(each.max(initial=0.0))
         root = peak * float(np.sqrt(np.mean((each / peak) ** 2))) if peak > 0.0 else 1.0
-        return center, np.full(len(size), root)
+        return center, np.full(len(size), max(root, LEAST_UNIT))
     constant = np.where((counts > 0) & (mean != 0.0), np.abs(mean), typical)
-    return center, np.where(varies, deviation, constant)
+    return center, np.maximum(np.where(varies, deviation, constant), LEAST_UNIT)
 
 
 def _directions(Z: Matrix, share: float, r: int, rng: np.random.Generator) -> tuple[Matrix, float]:

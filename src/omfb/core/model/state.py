@@ -120,6 +120,10 @@ class Model:
         How many of the last entries of each feature in a row were.
     whole : ndarray of shape (m,)
         Features of which the head held whole numbers only.
+    known : ndarray of shape (m,)
+        Features whose units are known; others are missing from what is learned.
+    first : ndarray of shape (3, m)
+        Of features that are not known: count, mean, and sum of squares about it.
     memory : Memory or None
         How rows in time depend on each other, if they are in time.
     """
@@ -162,6 +166,8 @@ class Model:
     outliers: NDArray[np.int64]
     runs: NDArray[np.int64]
     whole: NDArray[np.bool_]
+    known: NDArray[np.bool_]
+    first: Matrix
     memory: Memory | None = None
 
     @property
@@ -244,7 +250,7 @@ def check_model(model: Model) -> None:
     shapes = {
         "G": (R, R), "S": (R, R), "Sigma": (R, R), "unsure": (r, r), "v": (R,), "center": (m,),
         "unit": (m,), "noise": (m,), "counts": (m,), "rarity": (m,), "errors": (2, m),
-        "judged": (2, 2), "trial": (3,),
+        "judged": (2, 2), "trial": (3,), "first": (3, m),
     }  # fmt: skip
     for name, shape in shapes.items():
         array = getattr(model, name)
@@ -255,6 +261,8 @@ def check_model(model: Model) -> None:
     for name in ("outliers", "runs"):
         array = getattr(model, name)
         _demand(array.shape == (m,) and array.dtype == np.int64, f"{name} does not fit")
+    for flags in (model.known, model.whole):
+        _demand(flags.shape == (m,) and flags.dtype == np.bool_, "flags that do not fit")
     _demand(model.masks.ndim == 2 and model.masks.shape[1] == m, "masks do not fit")
     _demand(model.masks.dtype == np.bool_ and len(model.masks) > 0, "masks are none")
     _demand(model.histogram.ndim == 1 and model.histogram.dtype == np.float64, "no histogram")
