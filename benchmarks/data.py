@@ -163,30 +163,29 @@ PATTERNS = {"blocks": blocks, "pixels": pixels, "runs": runs}
 HOLES = ("faces, blocks", "faces, pixels", "Beijing air", "METR-LA traffic")
 
 
-def with_holes(name: str, size: str) -> Holes:
-    """One of the panels by its name in HOLES, or of "tiny"."""
+def with_holes(name: str, size: str, seed: int = JUDGED) -> Holes:
+    """One of the panels by its name in HOLES, or of "tiny"; the seed says what is hidden."""
     if size == "tiny":
         rng = np.random.default_rng(0)
         X = np.cumsum(rng.standard_normal((150, 3)), axis=0) @ rng.standard_normal((3, 24))
-        return _panel("tiny", X, 3)
+        return _panel("tiny", X, 3, seed)
     if name.startswith("faces"):
         pattern = name.split()[1]
         truth = faces()
         if size == "quick":  # every fourth pixel, each way
             truth = np.ascontiguousarray(truth.reshape(400, 64, 64)[:, ::4, ::4].reshape(400, -1))
-        hidden = PATTERNS[pattern](truth.shape, np.random.default_rng(JUDGED))
+        hidden = PATTERNS[pattern](truth.shape, np.random.default_rng(seed))
         return Holes(name, np.where(hidden, np.nan, truth), truth, hidden, pattern, 30)
     if name.startswith("Beijing"):
         air = _shared("beijing_air.npz", "x").reshape(35064, -1)
-        return _panel(name, air[: 1500 if size == "quick" else None], 20)
-    return _panel(
-        name, _shared("metr_la_week.npz", "speed")[: 1000 if size == "quick" else None], 20
-    )
+        return _panel(name, air[: 1500 if size == "quick" else None], 20, seed)
+    speed = _shared("metr_la_week.npz", "speed")
+    return _panel(name, speed[: 1000 if size == "quick" else None], 20, seed)
 
 
-def _panel(name: str, X: np.ndarray, n_components: int) -> Holes:
+def _panel(name: str, X: np.ndarray, n_components: int, seed: int) -> Holes:
     """A panel in time: runs hidden, standardised by what may be seen."""
-    hidden = runs(X.shape, np.random.default_rng(JUDGED)) & ~np.isnan(X)
+    hidden = runs(X.shape, np.random.default_rng(seed)) & ~np.isnan(X)
     seen = np.where(hidden, np.nan, X)
     centre, scale = np.nanmean(seen, axis=0), np.nanstd(seen, axis=0)
     scale = np.where(scale > 0, scale, 1)

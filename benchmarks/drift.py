@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from figures import Panel, draw
-from peers import tracker
+from peers import RULE, tracker
 from timing import limited, options, write
 
 MEMORIES = (0.0, 0.8, 0.9, 0.99, 0.999, 1.0)
@@ -48,10 +48,10 @@ def stream(size: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return signal, signal + NOISE * np.sqrt(r / m) * rng.standard_normal(signal.shape)
 
 
-def ours(size: str, memory: float) -> Learner:
+def ours(size: str, memory: float, **rule: Any) -> Learner:
     from omfb import OMFB
 
-    model = OMFB(SIZES[size][1], memory=memory, random_state=0)
+    model = OMFB(SIZES[size][1], memory=memory, random_state=0, **rule)
     return lambda rows: model.partial_fit(rows).components_
 
 
@@ -77,6 +77,11 @@ def tracking(size: str, name: str, **settings: float) -> Learner:
 
 CANDIDATES: dict[str, list[tuple[Callable[..., Learner], dict[str, Any]]]] = {
     **{f"omfb, memory={memory:g}": [(ours, {"memory": memory})] for memory in MEMORIES},
+    **{
+        f"omfb, rule given, memory={memory:g}": [(ours, {"memory": memory, **RULE})]
+        for memory in MEMORIES
+        if memory > 0.0  # without memory nothing is found anyway
+    },
     "IncrementalPCA": [(incremental_pca, {})],
     "GROUSE": [(tracking, {"name": "Grouse", "step": s}) for s in (0.03, 0.1, 0.3)],
     "PETRELS": [(tracking, {"name": "Petrels", "forgetting": f}) for f in (0.98, 0.999)],

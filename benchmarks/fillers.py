@@ -13,11 +13,24 @@ from typing import Any
 
 import numpy as np
 from data import Holes
-from peers import OURS, Peer, tracker
+from peers import OURS, RULE, Peer, tracker
 from timing import Snapshot
 
 
-def omfb(
+def omfb(problem: Holes, threads: int) -> Iterator[Snapshot]:
+    """Nothing set."""
+    from omfb import OMFBImputer
+
+    X = problem.X
+    rng = np.random.default_rng(0)
+    model = OMFBImputer(random_state=0)
+    while True:
+        for quarter in np.array_split(rng.permutation(len(X)), 4):
+            model.partial_fit(X[quarter])
+            yield lambda: model.transform(X)
+
+
+def omfb_by_rule(
     problem: Holes, threads: int, r: int = 1, smooth: float = 0.0, **settings: Any
 ) -> Iterator[Snapshot]:
     """Learns from rows in random order; only where it fills are their codes tied in time."""
@@ -25,7 +38,8 @@ def omfb(
 
     X = problem.X
     rng = np.random.default_rng(0)
-    model = OMFB(r * problem.n_components, shuffle=False, random_state=0, **settings)
+    rule = RULE | settings
+    model = OMFB(r * problem.n_components, shuffle=False, random_state=0, **rule)
 
     def filled() -> np.ndarray:
         complete = model.set_params(smooth=smooth).complete(X)
@@ -220,11 +234,13 @@ TIMELESS: tuple[Peer, ...] = (
 def contestants(problem: Holes) -> tuple[Peer, ...]:
     """Those for this panel; ours first."""
     ours = (
-        Peer(OURS, "omfb", omfb, variants=IN_TIME if problem.in_time else FACES[problem.pattern],
-             settings="faces: `ridge=0.1`, 2r components for blocks and 3r for pixels; `shrink` "
-             "chosen; in time: 3r components; `ridge`, `shrink`, `smooth` chosen"),
-        Peer(f"{OURS}, r components", "omfb", omfb, variants=FEW,
-             settings="`ridge` and `shrink` chosen"),
+        Peer(OURS, "omfb", omfb, settings="`OMFBImputer()`: nothing set"),
+        Peer(f"{OURS}, tuned", "omfb", omfb_by_rule,
+             variants=IN_TIME if problem.in_time else FACES[problem.pattern],
+             settings="the rule given; faces: `ridge=0.1`, 2r components for blocks and 3r for "
+             "pixels; `shrink` chosen; in time: 3r components; `ridge`, `shrink`, `smooth` chosen"),
+        Peer(f"{OURS}, tuned, r components", "omfb", omfb_by_rule, variants=FEW,
+             settings="the rule given; `ridge` and `shrink` chosen"),
     )  # fmt: skip
     if not problem.in_time:
         return (*ours, *(_for_faces(peer, problem.pattern) for peer in TIMELESS))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 import scipy.sparse
+from peers import RULE
 from scipy.linalg.blas import dger
 from threadpoolctl import threadpool_limits
 from timing import Row, environment, interleaved, report
@@ -143,13 +144,17 @@ def small_rows(repeats: int) -> list[Row]:
     for m, memory in itertools.product((10, 30, 100), (0.0, 1.0)):
         X = rng.random((10_000, m))
         state = omfb.init(X, 5, Rule(memory=memory), seed=0)
-        model = OMFB(5, memory=memory, random_state=0)
-        stepped, fitted = interleaved(
-            [lambda s=state, X=X: omfb.step(s, X), lambda e=model, X=X: e.fit(X)], repeats, of=min
+        model = OMFB(5, memory=memory, random_state=0, **RULE)
+        found = OMFB(5, max_iter=1, random_state=0)
+        fits = [lambda e=e, X=X: e.fit(X) for e in (model, found)]
+        stepped, fitted, free = interleaved(
+            [lambda s=state, X=X: omfb.step(s, X), *fits], repeats, of=min
         )
         where = f"{m} x 5, memory={memory:g}"
         rows.append(Row("µs a row, step", where, 1e6 * stepped / len(X), most=3.0))
         rows.append(Row("µs a row, fit", where, 1e6 * fitted / len(X), most=3.0))
+        if memory:
+            rows.append(Row("µs a row, fit with nothing set", f"{m} x 5", 1e6 * free / len(X)))
     return rows
 
 
@@ -237,11 +242,12 @@ def sparse(m: int, r: int, repeats: int) -> list[Row]:
 def single_row(m: int, r: int, repeats: int) -> list[Row]:
     rng = np.random.default_rng(0)
     Y = rng.random((200, m))
-    model = OMFB(r, random_state=0).partial_fit(Y)
+    model = OMFB(r, random_state=0, **RULE).partial_fit(Y)
+    found = OMFB(r, random_state=0).partial_fit(Y)
     C, k = rng.random((m, r)), 1e-9 * rng.random(r)
     rows = [Y[i : i + 1] for i in range(100)]
 
-    def learn() -> None:
+    def learn(model: OMFB) -> None:
         for row in rows:
             model.partial_fit(row)
 
@@ -250,10 +256,14 @@ def single_row(m: int, r: int, repeats: int) -> list[Row]:
             C.T @ row[0]
             dger(1.0, k, row[0], a=C.T, overwrite_a=True)
 
-    ours, unavoidable = (s / 100 for s in interleaved([learn, least], repeats))
-    over = 1e6 * (ours - unavoidable)
-    return [Row("partial_fit of a row, µs above C.T @ y and a rank-one update",
-                f"{m} x {r}", over, most=150.0, seconds=ours)]  # fmt: skip
+    ours, free, unavoidable = (
+        s / 100 for s in interleaved([lambda: learn(model), lambda: learn(found), least], repeats)
+    )
+    what = "partial_fit of a row, µs above C.T @ y and a rank-one update"
+    return [
+        Row(what, f"{m} x {r}", 1e6 * (ours - unavoidable), most=150.0, seconds=ours),
+        Row(f"{what}, nothing set", f"{m} x {r}", 1e6 * (free - unavoidable), seconds=free),
+    ]
 
 
 STARTS = {
@@ -274,7 +284,9 @@ for kind in sys.argv[1:]:
     options = {"batch_size": 10} if "batch" in kind else {}
     options |= {"smooth": 1, "shuffle": False} if "smooth" in kind else {}
     start = time.perf_counter()
-    OMFB(5, ridge=1, **options).fit(data).transform(data)
+    if "nothing set" not in kind:
+        options |= {"lam": 1, "ridge": 1, "shrink": 0, "center": False}
+    OMFB(5, **options).fit(data).transform(data)
     taken.append(time.perf_counter() - start)
 print(sum(taken))
 """
@@ -302,7 +314,10 @@ def starting() -> list[Row]:
     what = "seconds of the first fit and transform"
     rows.append(Row(what, "complete, compiling", cold, most=10.0))
     rows.append(Row(what, "complete, compiled kernels on disk", cached, most=1.5))
-    for name, kinds, most in (("missing", ["missing"], 10.0), ("all kinds", KINDS, 20.0)):
+    found = ["complete nothing set", "missing nothing set"]
+    measured = (("missing", ["missing"], 10.0), ("all kinds", KINDS, 20.0),
+                ("nothing set", found, None))  # fmt: skip
+    for name, kinds, most in measured:
         with tempfile.TemporaryDirectory() as cache:
             rows.append(Row(what, f"{name}, compiling", float(python(FIT, cache, *kinds)), most))
     return rows

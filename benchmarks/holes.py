@@ -162,7 +162,7 @@ def result(peer: Peer, found: dict[str, Any], ours: list[list[Curve]]) -> dict[s
 
 
 def soonest(times: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of omfb with chosen and with r components, the one that was as good first."""
+    """Of omfb with nothing set, with chosen settings and with r components, the soonest."""
     return min(times, key=lambda t: math.inf if t["median"] is None else t["median"])
 
 

@@ -65,12 +65,23 @@ class Peer:
 
 
 OURS = "omfb"
+RULE: dict[str, Any] = {"lam": 1.0, "ridge": 0.0, "shrink": 0.0, "center": False}
+"""Parameters of OMFB that leave nothing to be found from the stream."""
 
 
-def omfb(data: Rows, threads: int, **settings: Any) -> Iterator[Snapshot]:
+def omfb(data: Rows, threads: int) -> Iterator[Snapshot]:
     from omfb import OMFB
 
-    model = OMFB(data.n_components, random_state=0, **settings)
+    model = OMFB(data.n_components - 1, random_state=0)
+    for rows in data.chunks():
+        model.partial_fit(rows)
+        yield lambda: np.vstack([model.components_, model.mean_])
+
+
+def omfb_by_rule(data: Rows, threads: int) -> Iterator[Snapshot]:
+    from omfb import OMFB
+
+    model = OMFB(data.n_components, random_state=0, **RULE)
     for rows in data.chunks():
         model.partial_fit(rows)
         yield lambda: model.components_
@@ -155,7 +166,11 @@ WHOLE = "it sees the whole matrix at once, in memory, and makes a few large prod
 DENSE = "lambda1 small, as the codes need not be sparse here"
 
 COMPLETE = (
-    Peer(OURS, "omfb", omfb, settings="`OMFB(r)`: the defaults, by `partial_fit` of chunks"),
+    Peer(OURS, "omfb", omfb,
+         settings="`OMFB(r - 1)`: nothing set, by `partial_fit` of chunks; its mean is the r-th "
+         "direction"),
+    Peer(f"{OURS}, rule given", "omfb", omfb_by_rule,
+         settings="`lam=1`, `ridge=0`, `shrink=0`, `center=False`: nothing is found"),
     Peer("IncrementalPCA", "sklearn", incremental_pca,
          variants=tuple({"batch": b} for b in (1, 2, 5)),
          settings="batches of r, 2r and 5r rows; r − 1 components and its mean: r directions as "

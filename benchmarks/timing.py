@@ -37,6 +37,7 @@ class Row:
     most: float | None = None
     least: float | None = None
     seconds: float | None = None
+    spread: tuple[float, ...] = ()
 
     @property
     def met(self) -> bool:

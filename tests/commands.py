@@ -14,6 +14,8 @@ import omfb.streams.base as base
 import omfb.formats._lines as lines
 base.BLOCK_BYTES, base.SHUFFLE_BYTES, lines.GROUP_BYTES = 1 << 14, 1 << 16, 1 << 15
 base.WIDE_BLOCKS = 1
+import omfb.learner.fit_stream as fit_stream
+fit_stream.WHOLE_BATCHES = 1
 """
 COMMAND = """
 import sys
@@ -30,9 +32,12 @@ import omfb.cli, omfb.estimators.omfb, pyarrow.csv, pyarrow.parquet, rich.consol
 
 rows = np.random.default_rng(0).random((40, 5))
 for batch_size in (1, 3):
-    omfb.OMFB(2, batch_size=batch_size).fit(rows).complete(rows)
+    paper = omfb.OMFB(2, batch_size=batch_size, memory=0)
+    for model in (paper, omfb.OMFB(2), omfb.OMFBImputer(in_time=True)):
+        model.fit(rows).complete(rows)
     rows[::3, 1] = np.nan
-    omfb.OMFB(2, batch_size=batch_size).fit(rows).complete(rows)
+    for model in (paper, omfb.OMFB(2), omfb.OMFBImputer(in_time=True)):
+        model.fit(rows).complete(rows)
 with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
     omfb.cli.app(["info", "no such file"])
 
@@ -63,6 +68,10 @@ for line in sys.stdin:
         os._exit(code)  # without the second that taking the interpreter apart needs
     print(pid, flush=True)
 """
+
+
+# What 0.1 did where nothing was given: the rule in full, so that nothing is found from the data.
+RULE = ["--lam", 1, "--ridge", 0, "--shrink", 0, "--no-center", "--no-scale", "--max-iter", 1]
 
 
 class Started:

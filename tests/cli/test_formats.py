@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
-from omfb import OMFB
+from omfb import OMFB, OMFBImputer
 
 from ..commands import Server, csv_line, low_rank, one_line, succeeded, write_csv
 
@@ -191,10 +191,10 @@ def test_each_format_can_be_fitted_written_and_read_again(server, tmp_path, X, e
     ):
         done = succeeded(server.run(*words, cwd=tmp_path))
     full = _filled(tmp_path / "m.omfb", X)
-    again = OMFB(3, shuffle=False, random_state=0).fit(full)
+    again = OMFBImputer(3, shuffle=False, random_state=0).fit(full)
     fitted = OMFB.load(tmp_path / "n.omfb")
     np.testing.assert_allclose(fitted.components_, again.components_, rtol=1e-7)
-    model = OMFB.load(tmp_path / "m.omfb")
+    model = OMFB.load(tmp_path / "m.omfb").set_params(scale=True, noise="feature")
     frame = pd.DataFrame(full, columns=NAMES)
     back = model.inverse_transform(model.transform(frame))
     np.testing.assert_allclose(np.load(tmp_path / "back.npy"), back, rtol=1e-7, atol=1e-9)

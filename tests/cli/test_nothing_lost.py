@@ -16,7 +16,7 @@ import pytest
 
 from omfb import OMFB
 
-from ..commands import Server, leftovers, low_rank, one_line, run, start, succeeded, write_csv
+from ..commands import RULE, Server, leftovers, low_rank, one_line, run, start, succeeded, write_csv
 
 KILLS_PER_FIT = 8
 N_ROWS, N_FEATURES = 2000, 20
@@ -38,10 +38,17 @@ def _csv(folder, X):
 
 
 FITS = {
-    "shuffled array with holes": (_npy, 0.2, ["--max-iter", 40, "--shrink", 3]),
-    "shuffled mini-batches of Parquet": (_parquet, 0.2, ["--batch-size", 7, "--max-iter", 40]),
-    "text in order": (_csv, 0.2, ["--no-shuffle", "--max-iter", 40, "--smooth", 0.1]),
-    "shuffled text without holes": (_csv, 0.0, ["--max-iter", 40, "--memory", 0.99]),
+    "shuffled array with holes": (_npy, 0.2, [*RULE, "--max-iter", 40, "--shrink", 3]),
+    "shuffled mini-batches of Parquet": (
+        _parquet,
+        0.2,
+        [*RULE, "--batch-size", 7, "--max-iter", 40],
+    ),
+    "text in order": (_csv, 0.2, [*RULE, "--no-shuffle", "--max-iter", 40, "--smooth", 0.1]),
+    "shuffled text without holes": (_csv, 0.0, [*RULE, "--max-iter", 40, "--memory", 0.99]),
+    "nothing given": (_npy, 0.2, ["--max-iter", 20]),
+    "nothing given, in time": (_csv, 0.2, ["--max-iter", 20, "--in-time"]),
+    "a decomposition without holes": (_parquet, 0.0, ["--max-iter", 40, "--decompose"]),
 }
 
 
@@ -105,7 +112,7 @@ def test_a_fit_killed_at_random_moments_ends_with_the_same_model(server, tmp_pat
 def test_interrupting_a_fit_leaves_a_checkpoint_and_says_how_to_go_on(server, tmp_path):
     np.save(tmp_path / "x.npy", low_rank(N_ROWS, N_FEATURES))
     small = {"small_blocks": True, "cwd": tmp_path}
-    words = ["fit", "x.npy", "-r", 4, "--seed", 3, "--max-iter", 40, "-o", "m.omfb"]
+    words = ["fit", "x.npy", "-r", 4, "--seed", 3, "--max-iter", 40, "--lam", 1, "-o", "m.omfb"]
     succeeded(server.run(*words, **small))
     whole = (tmp_path / "m.omfb").read_bytes()
     words = [*words, "--checkpoint", "run.ckpt", "--every", "1rows"]
@@ -132,13 +139,14 @@ def _filled_pipe(folder, content):
     return pipe
 
 
+@pytest.mark.parametrize(("options", "kept"), [(RULE, 512), ([], 400)])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_fit_to_a_slow_pipe_keeps_what_came_and_ends_with_the_same_model(
-    server, tmp_path, number
+    server, tmp_path, number, options, kept
 ):
     stream = write_csv(tmp_path / "x.csv", low_rank(1000, 5)).read_bytes()
     here = {"cwd": tmp_path}
-    words = ["fit", "-", "-r", 2, "--seed", 3, "-q", "-o", "m.omfb"]
+    words = ["fit", "-", "-r", 2, "--seed", 3, "-q", "-o", "m.omfb", *options]
     succeeded(server.run(*words, stdin=tmp_path / "x.csv", **here))
     whole = (tmp_path / "m.omfb").read_bytes()
     words = [*words, "--checkpoint", "run.ckpt", "--every", "0.5s"]
@@ -146,13 +154,13 @@ def test_a_fit_to_a_slow_pipe_keeps_what_came_and_ends_with_the_same_model(
     process = server.start(*words, stdin=tmp_path / "pipe", **here)
     # Saved while the pipe is silent: all of the rows that came but for a part of a block.
     _wait_for((tmp_path / "run.ckpt").exists, process)
-    _wait_for(lambda: OMFB.load(tmp_path / "run.ckpt").n_samples_seen_ == 512, process)
+    _wait_for(lambda: OMFB.load(tmp_path / "run.ckpt").n_samples_seen_ == kept, process)
     process.send_signal(number)
     done = process.wait()
     os.close(pipe)
     if number == signal.SIGINT:
         message = one_line(done, 130)
-        assert "interrupted after 512 rows" in message
+        assert f"interrupted after {kept} rows" in message
         assert "Pipe the same input into: omfb fit - " in message
     succeeded(server.run(*words, "--resume", stdin=tmp_path / "x.csv", **here))
     assert (tmp_path / "m.omfb").read_bytes() == whole
@@ -201,7 +209,8 @@ def live(server, tmp_path_factory):
     X = low_rank(3000, 30)
     np.save(folder / "x.npy", X[:500])
     write_csv(folder / "stream.csv", X)
-    succeeded(server.run("fit", "x.npy", "-r", 3, "--seed", 0, "-o", "m.omfb", cwd=folder))
+    words = ["fit", "x.npy", "-r", 3, "--seed", 0, "--max-iter", 1, "-o", "m.omfb"]
+    succeeded(server.run(*words, cwd=folder))
     words = ["complete", "-", "-m", "m.omfb", "--learn", "-q"]
     done = server.run(*words, stdin=folder / "stream.csv", cwd=folder)
     return folder, succeeded(done).stdout.splitlines(keepends=True)

@@ -114,7 +114,7 @@ def test_the_command_says_what_it_took_for_what_and_quiet_says_nothing(server, f
     frame = pd.read_csv(folder / "x.csv").set_axis(range(6), axis=1)
     frame.assign(text="a").to_csv(folder / "n.csv", index=False)
     frame.to_csv(folder / "numbers.csv", index=False)
-    words = ["fit", "numbers.csv", "-r", 2, "-o", "n.omfb"]
+    words = ["fit", "numbers.csv", "-r", 2, "--max-iter", 1, "-o", "n.omfb"]
     told = succeeded(server.run(*words, cwd=folder)).stderr.decode()
     assert "took the first line (0,1,2,3,4,5) for column names (--header/--no-header)" in told
     assert OMFB.load(folder / "n.omfb").n_samples_seen_ == 200

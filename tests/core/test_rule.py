@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import re
 from dataclasses import fields
 from fractions import Fraction
 
@@ -10,6 +11,9 @@ import pytest
 
 import omfb
 from omfb import OMFB, OMFBImputer, Rule
+from omfb.core.model.settings import Settings
+
+from ..making import given
 
 NAMES = [field.name for field in fields(Rule)]
 COUNTS = [field.name for field in fields(Rule) if field.type in (int, "int")]
@@ -56,9 +60,10 @@ def test_an_int_and_a_float_share_their_kernels():
 
     X = np.random.default_rng(0).normal(size=(20, 6))
     kernels = (missing.learn_each, sequence.sequence)
-    OMFB(2, ridge=1.0, lam=2.0).fit(X).partial_fit(X[:1])
+    OMFB(2, **given(ridge=1.0, lam=2.0)).fit(X).partial_fit(X[:1])
     before = [len(kernel.signatures) for kernel in kernels]
-    OMFB(2, ridge=1, lam=np.float32(2), inner_iter=np.uint8(2)).fit(X).partial_fit(X[:1])
+    how = given(ridge=1, lam=np.float32(2), inner_iter=np.uint8(2))
+    OMFB(2, **how).fit(X).partial_fit(X[:1])
     assert [len(kernel.signatures) for kernel in kernels] == before
 
 
@@ -67,17 +72,38 @@ def test_an_int_and_a_float_share_their_kernels():
 
 @pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
 def test_an_estimator_has_each_parameter_of_the_rule(estimator):
+    """What is None is found; of the rest, each default is the same everywhere."""
     parameters = inspect.signature(estimator).parameters
     for field in fields(Rule):
-        assert parameters[field.name].default == field.default, field.name
-    doc = OMFB.__doc__.partition("Attributes\n")[0]
+        assert parameters[field.name].default in (field.default, None), field.name
+    assert parameters["memory"].default == Rule().memory
+    for field in fields(Settings):
+        assert parameters[field.name].default in (field.default, None), field.name
+    doc = estimator.__doc__.partition("Attributes\n")[0]
     for name, parameter in parameters.items():
-        assert f"    {name} : " in doc, name
-        if isinstance(parameter.default, int | float | bool):
-            line = doc.partition(f"    {name} : ")[2].splitlines()[0]
+        line = next(
+            line for line in doc.splitlines() if re.match(rf"    (\w+, )*{name}(, | :)", line)
+        )
+        if isinstance(parameter.default, int | float | bool | None):
             assert line.endswith(f"default={parameter.default}"), line
     for name in NAMES:
         assert name in Rule.__doc__
+    for field in fields(Settings):
+        assert field.name in Settings.__doc__
+
+
+@pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
+def test_an_estimator_documents_what_it_finds(estimator):
+    """Each public property is an attribute in the docstring, and none is there that is not."""
+    doc = estimator.__doc__.partition("Attributes\n")[2].partition("See Also")[0]
+    documented = set(re.findall(r"^    (\w+_) : ", doc, re.M))
+    found = {
+        name
+        for name in dir(estimator)
+        if name.endswith("_") and not name.startswith("_")
+        and isinstance(inspect.getattr_static(estimator, name), property)
+    }  # fmt: skip
+    assert documented == found | {"n_iter_"}
 
 
 def test_the_command_line_has_each_parameter_of_the_estimator():
@@ -97,4 +123,9 @@ def test_a_file_has_each_parameter(tmp_path):
     OMFB(1).fit(np.eye(3)).save(tmp_path / "m.omfb")
     header = read_model(tmp_path / "m.omfb")[0]
     assert set(header["parameters"]) == set(OMFB().get_params())
-    assert set(header["state"]["rule"]) == set(NAMES)
+    assert set(header["state"]["settings"]) == {field.name for field in fields(Settings)}
+    OMFB(1, memory=0.0).fit(np.eye(3)).save(tmp_path / "m.omfb")
+    assert set(read_model(tmp_path / "m.omfb")[0]["state"]["rule"]) == set(NAMES)
+    OMFBImputer(1).fit(np.eye(3)).save(tmp_path / "m.omfb")
+    header = read_model(tmp_path / "m.omfb")[0]
+    assert set(header["parameters"]) == set(OMFBImputer().get_params())

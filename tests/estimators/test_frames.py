@@ -82,7 +82,7 @@ def test_complete_keeps_a_pandas_frame_as_it_was(rng):
     )
     frame.loc[frame.index[3], ["nullable", "int"]] = pd.NA
     before = frame.copy()
-    model = OMFB(3, random_state=0).fit(frame)
+    model = OMFBImputer(3, random_state=0).fit(frame)
     filled = model.complete(frame)
     pd.testing.assert_frame_equal(frame, before)
     assert type(filled) is pd.DataFrame
@@ -93,7 +93,9 @@ def test_complete_keeps_a_pandas_frame_as_it_was(rng):
         assert (filled[name][seen] == frame[name][seen]).all()
         if name != "int":  # a fraction does not fit there
             assert filled[name].dtype == frame[name].dtype
-    assert OMFBImputer(3, random_state=0).fit(frame).transform(frame).dtype == np.float64
+    pd.testing.assert_frame_equal(model.transform(frame), filled)
+    numbers = frame.drop(columns="flag")
+    assert OMFBImputer(3, random_state=0).fit(numbers).transform(numbers).dtype == np.float64
 
 
 def test_complete_keeps_a_polars_frame_as_it_was(rng):

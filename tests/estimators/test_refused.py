@@ -10,19 +10,19 @@ from sklearn.exceptions import NotFittedError
 from omfb import OMFB
 from omfb.learner.engine import Broyden
 
-from ..making import BOTH, rows, snapshot, sparse
+from ..making import BOTH, ENGINES, given, rows, snapshot, sparse
 
 WRONG = [
     ("n_components", 0, ValueError), ("n_components", 2.5, TypeError),
     ("n_components", "3", TypeError),
     ("lam", 0.0, ValueError), ("lam", -1.0, ValueError), ("lam", np.nan, ValueError),
-    ("lam", np.inf, ValueError), ("lam", "1", TypeError), ("lam", None, TypeError),
+    ("lam", np.inf, ValueError), ("lam", "1", TypeError),
     ("memory", -0.1, ValueError), ("memory", 1.1, ValueError), ("memory", "a", TypeError),
     ("ridge", -1.0, ValueError), ("ridge", np.nan, ValueError), ("ridge", 1j, TypeError),
-    ("smooth", -1.0, ValueError), ("smooth", 0.5, ValueError), ("smooth", None, TypeError),
-    ("shrink", -1.0, ValueError), ("shrink", np.inf, ValueError), ("shrink", None, TypeError),
+    ("smooth", -1.0, ValueError), ("smooth", "x", TypeError),
+    ("shrink", -1.0, ValueError), ("shrink", np.inf, ValueError),
     ("inner_iter", 0, ValueError), ("inner_iter", 1.0, TypeError), ("inner_iter", True, TypeError),
-    ("batch_size", 0, ValueError), ("batch_size", None, TypeError),
+    ("batch_size", 0, ValueError), ("memory", None, TypeError),
     ("max_iter", 0, ValueError), ("max_iter", "many", TypeError),
     ("tol", -1e-3, ValueError), ("tol", None, TypeError),
     ("shuffle", "often", ValueError), ("shuffle", None, ValueError), ("shuffle", 2, ValueError),
@@ -33,11 +33,12 @@ WRONG = [
 OF_THE_RULE = {"lam", "memory", "ridge", "smooth", "shrink", "inner_iter", "batch_size"}
 
 
+@ENGINES
 @pytest.mark.parametrize(("name", "value", "error"), WRONG)
 @BOTH
-def test_wrong_parameters_are_named_and_change_nothing(rng, name, value, error, estimator):
+def test_wrong_parameters_are_named_and_change_nothing(rng, name, value, error, estimator, engine):
     X = rows(rng)
-    model = estimator(3, random_state=0)
+    model = estimator(3, random_state=0, **engine)
     with pytest.raises(error, match="seed" if name == "random_state" else name):
         clone(model).set_params(**{name: value}).fit(X)
     model.fit(X).set_params(**{name: value})
@@ -47,6 +48,63 @@ def test_wrong_parameters_are_named_and_change_nothing(rng, name, value, error, 
         with pytest.raises(error):
             call(X)
         assert snapshot(model) == before
+
+
+FLAGS = ("center", "scale", "outliers", "in_time")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [*((name, "yes") for name in FLAGS), ("outliers", None), ("noise", "loud"), ("noise", 1.0)],
+)
+@BOTH
+def test_wrong_choices_of_what_is_found_are_named_and_change_nothing(rng, name, value, estimator):
+    X = rows(rng)
+    model = estimator(3, random_state=0).fit(X).set_params(**{name: value})
+    before = snapshot(model)
+    for call in (model.fit, model.partial_fit, model.complete):
+        with pytest.raises(ValueError, match=name):
+            call(X)
+        assert snapshot(model) == before
+
+
+@BOTH
+def test_a_rule_that_ties_rows_to_those_before_them_needs_their_order(rng, estimator):
+    X = rows(rng)
+    model = estimator(3, **given(random_state=0)).fit(X).set_params(smooth=0.5)
+    before = snapshot(model)
+    for call in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=r"smooth=0\.5 .* set shuffle=False"):
+            call(X)
+        assert snapshot(model) == before
+    model.set_params(shuffle=False).fit(X)
+
+
+@BOTH
+@pytest.mark.parametrize("name", ["lam", "ridge", "smooth", "shrink", "inner_iter", "batch_size"])
+def test_what_is_none_is_found(rng, estimator, name):
+    """None was refused before anything could be found."""
+    X = rows(rng, holes=0.1)
+    model = estimator(3, random_state=0).fit(X)
+    again = estimator(3, random_state=0, **{name: None}).fit(X)
+    assert np.array_equal(again.components_, model.components_)
+
+
+@BOTH
+def test_a_fitted_model_does_not_become_one_of_another_kind(rng, estimator):
+    X = rows(rng)
+    for model, other in [
+        (estimator(3, random_state=0), {"memory": 0.0}),
+        (estimator(3, random_state=0, memory=0.0), {"memory": 1.0}),
+        (estimator(3, **given(random_state=0)), {"ridge": None}),
+    ]:
+        model.fit(X).set_params(**other)
+        before = snapshot(model)
+        for call in (model.partial_fit, model.transform, model.complete, model.score):
+            with pytest.raises(ValueError, match=r"another kind of model .* fit again"):
+                call(X)
+        assert snapshot(model) == before
+        model.fit(X)
 
 
 @BOTH
@@ -90,12 +148,13 @@ def wrong_rows(rng):
 
 @pytest.mark.parametrize("name", wrong_rows(np.random.default_rng(0)))
 @pytest.mark.parametrize("batch_size", [1, 4])
+@ENGINES
 @BOTH
-def test_wrong_rows_are_refused_and_change_nothing(rng, name, batch_size, estimator):
+def test_wrong_rows_are_refused_and_change_nothing(rng, name, batch_size, estimator, engine):
     X, message = wrong_rows(rng)[name]
-    model = estimator(3, batch_size=batch_size, random_state=0)
+    model = estimator(3, random_state=0, **{**engine, "batch_size": batch_size})
     # While the first dictionary is still being made (its scale is then open), and after.
-    for seen in (50,) if "large" in name else (2, 50):
+    for seen in (450,) if "large" in name else (2, 50, 450):
         model = clone(model).partial_fit(rows(rng, seen))
         before = snapshot(model)
         with pytest.raises((ValueError, TypeError), match=message):
@@ -133,29 +192,31 @@ def test_codes_of_another_width_are_refused(rng):
 @pytest.mark.parametrize(
     ("name", "value", "error"),
     [("ridge", -1, ValueError), ("ridge", np.nan, ValueError), ("ridge", "x", TypeError),
-     ("smooth", None, TypeError), ("lam", 0, ValueError)],
+     ("smooth", "x", TypeError), ("lam", 0, ValueError)],
 )  # fmt: skip
+@ENGINES
 @BOTH
-def test_parameters_are_checked_wherever_they_are_used(rng, estimator, name, value, error):
+def test_parameters_are_checked_wherever_they_are_used(rng, estimator, name, value, error, engine):
     X = rows(rng, holes=0.1)
-    model = estimator(3, random_state=0).fit(X).set_params(**{name: value})
+    model = estimator(3, random_state=0, **engine).fit(X).set_params(**{name: value})
     for call in (model.transform, model.complete, model.score):
         with pytest.raises(error, match=name):
             call(X)
 
 
-def test_masked_entries_are_missing(rng):
+@ENGINES
+def test_masked_entries_are_missing(rng, engine):
     X = rows(rng)
     mask = rng.random(X.shape) < 0.2
     X[0, 0], mask[0, 0] = np.inf, True  # what is masked is not looked at
     masked, holed = np.ma.masked_array(X, mask), np.where(mask, np.nan, X)
-    model = OMFB(3, random_state=0).fit(holed)
-    other = OMFB(3, random_state=0).fit(masked)
+    model = OMFB(3, random_state=0, **engine).fit(holed)
+    other = OMFB(3, random_state=0, **engine).fit(masked)
     assert np.array_equal(other.components_, model.components_)
     assert np.array_equal(other.complete(masked), model.complete(holed))
     assert np.array_equal(other.transform(masked), model.transform(holed))
-    for one, given in ((model, holed), (other, masked)):
-        one.partial_fit(given[:1]).partial_fit(given[1:5])
+    for one, data in ((model, holed), (other, masked)):
+        one.partial_fit(data[:1]).partial_fit(data[1:5])
     assert np.array_equal(other.components_, model.components_)
     whole = np.ma.masked_array(np.arange(60).reshape(10, 6), mask=np.eye(10, 6) > 0)
     assert OMFB(2, random_state=0).fit(whole).components_.dtype == np.float64
@@ -186,19 +247,22 @@ def test_arrays_of_dates_are_refused(kind):
             OMFB(2).fit(X)
 
 
+@ENGINES
 @pytest.mark.parametrize(("dtype", "largest"), [(np.float16, 6e4), (np.float32, 3.3e38)])
-def test_what_is_filled_is_finite_near_the_end_of_a_types_range(rng, dtype, largest):
+def test_what_is_filled_is_finite_near_the_end_of_a_types_range(rng, dtype, largest, engine):
     X = (rng.choice([-1.0, 1.0], (60, 2)) @ rng.normal(size=(2, 8))).astype(np.float64)
     X = (largest * X / np.abs(X).max()).astype(dtype)
     X[rng.random(X.shape) < 0.3] = np.nan
-    model = OMFB(4, random_state=0).fit(X)
+    model = OMFB(4, random_state=0, **engine).fit(X)
     assert np.isfinite(model.complete(X)).all()
     assert np.isfinite(model.inverse_transform(10 * model.transform(X))).all()
 
 
-def test_the_prequential_error_is_finite_when_rows_become_huge(rng):
+@ENGINES
+def test_the_prequential_error_is_finite_when_rows_become_huge(rng, engine):
     X = rng.random((5, 6))
-    model = OMFB(2, batch_size=3, random_state=0).partial_fit(X[:2]).partial_fit(1e155 * X[2:])
+    model = OMFB(2, random_state=0, **{**engine, "batch_size": 3})
+    model.partial_fit(X[:2]).partial_fit(1e155 * X[2:])
     assert np.isfinite(model.prequential_error_)
 
 
@@ -210,7 +274,8 @@ class Undecided(Broyden):
 
 
 def test_codes_whose_rows_overflow_are_refused_or_bounded(rng):
-    model = OMFB(3, init=np.ones((3, 10)), lam=1e300, random_state=0).fit(rows(rng))
+    how = given(init=np.ones((3, 10)), lam=1e300, random_state=0)
+    model = OMFB(3, **how).fit(rows(rng))
     assert np.array_equal(
         model.inverse_transform([[1e308] * 3]), np.full((1, 10), np.finfo(float).max)
     )

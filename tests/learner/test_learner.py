@@ -11,13 +11,18 @@ import numpy as np
 import pytest
 
 from omfb import OMFB, Info, Learner, Rule
+from omfb.core.model import start as head
 from omfb.core.state import State
 from omfb.learner import engine as engines
+from omfb.learner.bayes import Bayes
+from omfb.learner.engines import ENGINES as BY_NAME
 from omfb.learner.learner import Now, Snapshot
 from omfb.learner.snapshot import Parts, parts_of, snapshot_of
 from omfb.persistence import read_model, write_model
 
-from ..making import rows, sparse
+from ..making import ENGINES, rows, sparse
+
+KINDS = pytest.mark.parametrize("kind", [engines.Broyden, Bayes])
 
 
 class InterruptAt:
@@ -42,6 +47,12 @@ class InterruptAt:
                 sys.settrace(None)
                 raise KeyboardInterrupt
         return self._trace
+
+
+@pytest.fixture
+def small_head(monkeypatch):
+    """Streams of the tests are short: they are to be old nevertheless."""
+    monkeypatch.setattr(head, "HEAD_ROWS", 20)
 
 
 def _content(model):
@@ -75,51 +86,56 @@ def _interrupted_everywhere(model, before, X, stride):
         number += stride
 
 
+@ENGINES
 @pytest.mark.parametrize("kind", ["complete", "missing", "sparse", "shrinking", "young"])
-def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(rng, kind):
+def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(rng, kind, engine, small_head):
     X = rows(rng, 40, holes=0.0 if kind == "complete" else 0.3)
-    model = OMFB(3, random_state=0, shrink=2.0 if kind == "shrinking" else 0.0)
+    how = {**engine, "shrink": 2.0} if kind == "shrinking" else engine
+    model = OMFB(3, random_state=0, **how)
     model.partial_fit(X[:4] if kind == "young" else X[:30])
     row = sparse(X[32:33]) if kind == "sparse" else X[32:33]
-    seen = _interrupted_everywhere(model, X[31:32], row, stride=3)
+    seen = _interrupted_everywhere(model, X[31:32], row, stride=3 if engine else 17)
     assert not seen[0]
     assert seen[-1]
 
 
-def test_an_interrupt_amid_many_rows_leaves_the_old_or_the_new_model(rng):
+@ENGINES
+def test_an_interrupt_amid_many_rows_leaves_the_old_or_the_new_model(rng, engine, small_head):
     X = rows(rng, 60)
-    model = OMFB(3, random_state=0).partial_fit(X[:30])
-    seen = _interrupted_everywhere(model, X[30:31], X[31:], stride=7)
+    model = OMFB(3, random_state=0, **engine).partial_fit(X[:30])
+    seen = _interrupted_everywhere(model, X[30:31], X[31:], stride=7 if engine else 41)
     assert not seen[0]
     assert seen[-1]
 
 
-def test_a_failed_kernel_leaves_no_trace_in_the_second_copy(rng, monkeypatch):
+@KINDS
+def test_a_failed_kernel_leaves_no_trace_in_the_second_copy(rng, monkeypatch, kind, small_head):
     """It has been written to when the error comes."""
     X = rows(rng, 60)
-    learner, usual = Learner(3), Learner(3)
+    learner, usual = (Learner(3, kind.rule_type(), engine=kind()) for _ in range(2))
     for row in X[:40]:
         learner.learn(row[None])
         usual.learn(row[None])
-    right = engines.Broyden.step
+    right = kind.step
 
     def failing(self, state, rows, *, reuse):
         state.C[:] = np.nan
         raise FloatingPointError
 
     for row in X[40:]:
-        monkeypatch.setattr(engines.Broyden, "step", failing)
+        monkeypatch.setattr(kind, "step", failing)
         with pytest.raises(FloatingPointError):
             learner.learn(row[None])
-        monkeypatch.setattr(engines.Broyden, "step", right)
+        monkeypatch.setattr(kind, "step", right)
         learner.learn(row[None])
         usual.learn(row[None])
     assert np.array_equal(learner.components, usual.components)
 
 
-def test_threads_learn_one_after_the_other_and_see_whole_models(rng):
+@ENGINES
+def test_threads_learn_one_after_the_other_and_see_whole_models(rng, engine, small_head):
     X = rows(rng, 400, holes=0.1)
-    model = OMFB(3, random_state=0).partial_fit(X[:20])
+    model = OMFB(3, random_state=0, **engine).partial_fit(X[:20])
     stop, wrong = threading.Event(), []
 
     def learn(part):
@@ -131,7 +147,8 @@ def test_threads_learn_one_after_the_other_and_see_whole_models(rng):
     def use():
         while not stop.is_set():
             state = model.learner_.now.state
-            if not np.allclose(state.C.T @ state.C, state.G, rtol=1e-6):
+            C = state.C if getattr(state, "C_codes", None) is None else state.C_codes
+            if not np.allclose(C.T @ C, state.G, rtol=1e-6):
                 wrong.append(state.n_seen)
             if not np.isfinite(model.transform(X[:3])).all():
                 wrong.append("codes")
@@ -149,10 +166,11 @@ def test_threads_learn_one_after_the_other_and_see_whole_models(rng):
     assert wrong == []
 
 
-def test_no_row_is_lost_when_threads_begin_together(rng):
+@ENGINES
+def test_no_row_is_lost_when_threads_begin_together(rng, engine, small_head):
     X = rows(rng, 80)
     for _ in range(5):
-        model, gate = OMFB(3, random_state=0), threading.Barrier(8)
+        model, gate = OMFB(3, random_state=0, **engine), threading.Barrier(8)
 
         def learn(part, model=model, gate=gate):
             gate.wait()
@@ -167,9 +185,10 @@ def test_no_row_is_lost_when_threads_begin_together(rng):
         assert model.n_samples_seen_ == 80
 
 
-def test_what_is_held_stays_as_it_is_while_rows_are_learned(rng):
+@KINDS
+def test_what_is_held_stays_as_it_is_while_rows_are_learned(rng, kind, small_head):
     X = rows(rng, 60)
-    learner = Learner(3)
+    learner = Learner(3, kind.rule_type(), engine=kind())
     learner.learn(X[:30])
     held = learner.now
     before = pickle.dumps(held)
@@ -320,6 +339,9 @@ class OtherEngine(engines.Broyden):
     def decode(self, state, codes):
         return codes * state.mean
 
+    def fill(self, state, rows):
+        return np.where(np.isnan(rows), self.decode(state, self.encode(state, rows)[0]), rows)
+
     def check(self, state):
         if state.C.shape[1] != 1:
             raise ValueError("more than one atom")
@@ -327,7 +349,7 @@ class OtherEngine(engines.Broyden):
 
 def test_another_engine_learns_fills_and_is_saved_without_further_code(tmp_path, monkeypatch):
     other = OtherEngine()
-    monkeypatch.setitem(engines.ENGINES, "other", other)
+    monkeypatch.setitem(BY_NAME, "other", other)
     learner = Learner(1, engine=other)
     X = np.arange(12.0).reshape(4, 3)
     learner.learn(X[:3])

@@ -9,7 +9,7 @@ import pytest
 from omfb import OMFB, OMFBImputer
 from omfb.persistence import ModelFileError, read_model, write_model
 
-from ..making import sparse
+from ..making import given, sparse
 
 DATA = Path(__file__).parent / "data"
 
@@ -45,14 +45,14 @@ def test_a_young_stream_of_0_1_0_may_become_sparse():
     model = OMFB.load(DATA / "young_sparse.omfb")
     rows = np.load(DATA / "rows.npy")
     model.partial_fit(sparse(rows[7:30]))
-    whole = OMFB(5, random_state=1).partial_fit(sparse(rows[:30]))
+    whole = OMFB(5, **given(random_state=1)).partial_fit(sparse(rows[:30]))
     np.testing.assert_allclose(model.components_, whole.components_, rtol=1e-9)
 
 
 def test_a_fit_of_0_1_0_goes_on_from_its_checkpoint(tmp_path, expected):
     checkpoint = tmp_path / "fit.ckpt"
     checkpoint.write_bytes((DATA / "fit.ckpt").read_bytes())
-    model = OMFB(2, max_iter=3, random_state=0)
+    model = OMFB(2, **given(max_iter=3, smooth=0.0, random_state=0))
     assert 0 < OMFB.load(checkpoint).n_samples_seen_ < 180
     model.fit(DATA / "rows.npy", checkpoint=checkpoint, resume=True)
     # Rows were cut into other blocks then: the same but for rounding.

@@ -1,19 +1,26 @@
 """Rows with what is missing filled in, with or without learning from them."""
 
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._errors import StopSignal
+from ._further import Further
 
 if TYPE_CHECKING:
+    from ..formats import Filled
     from ..learner.learner import Learner
+
+# Of a stream in time, how many rows before a row it is filled together with.
+ROWS_BEFORE = 32
 
 
 class Filler:
     """Fills rows by a model; with `learn`, the model learns from each row.
 
     Row by row, a learning filler gives what it gives block by block: each row is filled by the
-    dictionary that has learned from all rows up to it.
+    dictionary that has learned from all rows up to it. Rows in time are filled jointly: those of
+    a block, or, one by one, each with the rows before it.
 
     Parameters
     ----------
@@ -22,36 +29,89 @@ class Filler:
     stop : StopSignal
         Looked at after each block.
     bar : Bar or None
+    further : Further or None
+        What is told besides the filled values.
+    allowed : callable
+        Makes filled values, and bounds of intervals, such as the model's user allows.
     """
 
-    def __init__(self, model: "Learner", learn: bool, stop: StopSignal, bar: Any = None) -> None:
+    def __init__(
+        self, model: "Learner", learn: bool, stop: StopSignal, bar: Any = None,
+        further: Further | None = None, allowed: Callable[[Any], Any] = lambda values: values,
+    ) -> None:  # fmt: skip
         self.model, self.learn = model, learn
         self._stop, self._bar = stop, bar
+        self._further, self._allowed = further or Further(), allowed
         self.dtype = model.dtype
+        self._before: Any = [] if self._further.is_in_time(model) else None
 
-    def __call__(self, rows: Any, done: float | None = None) -> Any:
+    @property
+    def further_names(self) -> list[str]:
+        """See `Fill.further_names`."""
+        names = self.model.feature_names or [f"x{i}" for i in range(self.model.n_features)]
+        return self._further.names(names)
+
+    def __call__(self, rows: Any, done: float | None = None) -> "Filled":
         """The rows, filled; the rows given are not changed."""
         import numpy as np
 
+        from ..formats import Filled
+
         missing = np.isnan(rows)
-        filled = rows.copy()
+        filled, deviations = rows.copy(), np.zeros(rows.shape)
         if self.learn:
             for number in range(len(rows)):
-                made = self.one(rows[number : number + 1])
+                made, spread = self._one(rows[number : number + 1])
                 filled[number, missing[number]] = made[0, missing[number]]
+                deviations[number] = spread[0]
         elif missing.any():
-            filled[missing] = self.model.fill(rows)[missing]
+            made, deviations = self._made(rows)
+            filled[missing] = made[missing]
+        further = self._further.columns(self.model, rows, filled, deviations, self._allowed)
         if self._bar is not None:
             self._bar.update(len(rows), done)
         self._stop.check()
-        return filled
+        return Filled(filled, further)
 
-    def one(self, row: Any) -> Any:
-        """What the model makes of one row (1, n_features), observed entries included."""
+    def one(self, row: Any) -> "Filled":
+        """One row (1, n_features) that is filled as soon as it has come."""
+        import numpy as np
+
+        from ..formats import Filled
+
+        missing = np.isnan(row)
+        filled = row.copy()
+        made, deviations = self._one(row)
+        filled[missing] = made[missing]
+        columns = self._further.columns(self.model, row, filled, deviations, self._allowed)
+        return Filled(filled, columns)
+
+    def remember(self, row: Any) -> None:
+        """Take a row for the one before the next, without learning from it or filling it."""
+        if self._before is not None:
+            self._before = [*self._before[1 - ROWS_BEFORE :], row.astype(self.dtype, copy=False)]
+
+    def _one(self, row: Any) -> tuple[Any, Any]:
+        import numpy as np
+
         row = row.astype(self.dtype, copy=False)
+        if self._before is None and not self._further.needs_deviations:
+            made = self.model.learn_and_fill(row) if self.learn else self.model.fill(row)
+            return self._allowed(made), np.zeros(row.shape)
         if self.learn:
-            return self.model.learn_and_fill(row)
-        return self.model.decode(self.model.encode(row)[0])
+            self.model.learn(row)
+        made, deviations = self._made(np.concatenate([*(self._before or []), row]))
+        self.remember(row)
+        return made[-1:], deviations[-1:]
+
+    def _made(self, rows: Any) -> tuple[Any, Any]:
+        """The rows filled by the model as it is, and the deviations of what is filled in."""
+        import numpy as np
+
+        if not self._further.needs_deviations:
+            return self._allowed(self.model.fill(rows)), np.zeros(rows.shape)
+        made, deviations = self._further.filled(self.model, rows)
+        return self._allowed(made), deviations
 
 
 class Bar:

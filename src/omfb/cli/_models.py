@@ -1,6 +1,8 @@
 """A model from a file, and data that fit it."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +14,49 @@ if TYPE_CHECKING:
 
 def load_model(path: Path) -> "Learner":
     """The learner of a model file or checkpoint, under the rule that its parameters say."""
-    from ..estimators.omfb import OMFB
-    from ..estimators.parameters import rule_of
+    return learner_of(load_estimator(path))
 
-    model = OMFB.load(path)
-    return model.learner_.under(rule_of(model))
+
+def learner_of(model: Any) -> "Learner":
+    """The learner of an estimator, under the rule that its parameters say."""
+    from ..estimators.parameters import plan_of
+
+    learner: Learner = model.learner_
+    plan = plan_of(model, found=learner.rule)
+    return learner.under(plan.rule) if plan.engine is learner.engine else learner
+
+
+def load_estimator(path: Path) -> Any:
+    """The estimator of a model file, of the class that the file tells."""
+    from ..estimators.imputer import OMFBImputer
+    from ..estimators.omfb import OMFB
+    from ..persistence import read_model
+
+    fills = read_model(path)[0].get("class") == OMFBImputer.__name__
+    return (OMFBImputer if fills else OMFB).load(path)
+
+
+def allowed_by(model: Any) -> Callable[[Any], Any]:
+    """What makes filled values such as an estimator allows."""
+    from ..estimators.imputer import OMFBImputer, within_bounds
+
+    return (
+        partial(within_bounds, model) if isinstance(model, OMFBImputer) else lambda values: values
+    )
+
+
+def without_outliers(learner: "Learner") -> "Learner":
+    """The learner, taking no entry for an outlier from now on."""
+    from ..core.model.state import Model
+    from ..learner.learner import Learner
+
+    now = learner.now
+    if not isinstance(now.state, Model):
+        return learner
+    settings = replace(now.state.settings, outliers=False)
+    state = replace(now.state, settings=settings, looks=False, drops=False)
+    snapshot = replace(learner.snapshot(), rule=settings, now=replace(now, state=state))
+    return Learner.from_snapshot(snapshot)
 
 
 def header_of(path: Path) -> dict[str, Any]:

@@ -5,7 +5,7 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from ._errors import StoppedError, StopSignal
-from ._fill import Filler
+from ._fill import ROWS_BEFORE, Filler
 from ._options import standard_output
 
 if TYPE_CHECKING:
@@ -32,7 +32,8 @@ class Filter:
         out = standard_output()
         try:
             if skip == 0:
-                out.write(self._source.preamble())
+                names = self._filler.further_names
+                out.write(self._source.lines.extend_header(self._source.preamble(), names))
                 out.flush()
             self._skip(skip)
             while line := self._source.reader.line():
@@ -46,7 +47,10 @@ class Filter:
     def _skip(self, rows: int) -> None:
         reader, form = self._source.reader, self._source.lines
         while self._done < rows and (line := reader.line()):
-            self._done += not form.is_blank(line)
+            if not form.is_blank(line):
+                if self._done >= rows - ROWS_BEFORE:
+                    self._filler.remember(self._source.parse_line(line, self._done, self._lines))
+                self._done += 1
             self._lines += 1
         self._saved = self._done
 
@@ -65,9 +69,13 @@ class Filter:
             self._save()
             raise
         which = np.flatnonzero(np.isnan(row[0]))
-        if self._filler.learn or len(which):
-            made = self._filler.one(row)
-            line = form.fill(line, which, made[0, which]) if len(which) else line
+        names = self._filler.further_names
+        if self._filler.learn or len(which) or names:
+            filled, further = self._filler.one(row)
+            line = form.fill(line, which, filled[0, which]) if len(which) else line
+            line = form.extend(line, names, further[0]) if names else line
+        else:
+            self._filler.remember(row)
         self._done += 1
         self._lines += 1
         return line

@@ -6,9 +6,17 @@ from typing import Annotated, Any
 import typer
 
 from ._checkpoints import held
-from ._errors import StopSignal, UsageError, guarded, refuse_overwriting, say
+from ._errors import StopSignal, UsageError, guarded, printable, refuse_overwriting, say
 from ._fill import Bar, Filler
-from ._models import header_of, load_model, open_for
+from ._further import Further
+from ._models import (
+    allowed_by,
+    header_of,
+    learner_of,
+    load_estimator,
+    open_for,
+    without_outliers,
+)
 from ._options import (
     PIPE,
     Checkpoint,
@@ -29,6 +37,28 @@ def complete(
     data: Data,
     model: Model,
     output: Out = "-",
+    std: Annotated[
+        bool, typer.Option("--std", help="Add the deviation of each value: columns NAME_std.")
+    ] = False,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="Add bounds that hold a value with this probability: NAME_low, NAME_high.",
+            show_default=False,
+        ),
+    ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write what was filled and taken for outliers, by column; - prints it.",
+            show_default=False,
+        ),
+    ] = None,
+    outliers: Annotated[
+        bool, typer.Option("--outliers/--no-outliers", help="Whether outliers count as missing.")
+    ] = True,
     learn: Annotated[bool, typer.Option("--learn", help="Learn from each row, too.")] = False,
     checkpoint: Checkpoint = None,
     every: Every = "30s",
@@ -48,9 +78,13 @@ def complete(
     --checkpoint keeps that model. A filter that was killed goes on with --resume when the same
     input is piped in again: rows that the checkpoint has seen are skipped.
 
+    Observed values have a deviation of 0 and are their own bounds.
+
     For example:
 
         omfb complete ratings.csv -m model.omfb -o filled.csv
+
+        omfb complete ratings.csv -m model.omfb -o filled.csv --interval 0.9 --report report.txt
 
         cat ratings.csv | omfb complete - -m model.omfb --learn > filled.csv
     """
@@ -61,23 +95,42 @@ def complete(
         raise UsageError("--checkpoint keeps what --learn learns: add --learn, or leave it out")
     if resume and not both:
         raise UsageError("--resume goes on with a pipe (- for both); files are done as a whole")
-    refuse_overwriting([data, model], [output, checkpoint])
+    if report == PIPE and output == PIPE:
+        raise UsageError("--report - and the table cannot both be printed: name a file for one")
+    further = Further(std, interval, report is not None)
+    refuse_overwriting([data, model], [output, checkpoint, None if report == PIPE else report])
     with StopSignal() as stop, held(checkpoint, resume, every, {}) as saver:
         start = checkpoint if saver.exists and checkpoint is not None else model
-        fitted = load_model(start)
+        estimator = load_estimator(start)
+        fitted = learner_of(estimator) if outliers else without_outliers(learner_of(estimator))
+        further.check(fitted)
         if learn and checkpoint is None and not quiet:
             say("omfb: what is learned will be forgotten; --checkpoint FILE keeps it")
         saver.header = header_of(start)
         source = open_for(fitted, data, reading, quiet, stop.check)
         with errors_about(source), Bar("filling", quiet or both) as bar:
-            filler = Filler(fitted, learn, stop, bar)
+            filler = Filler(fitted, learn, stop, bar, further, allowed_by(estimator))
+            _check_names(source, filler.further_names)
             if both:
                 from ._pipe import Filter
 
                 Filter(source, filler, saver, stop).run(_rows_seen(start) if saver.exists else 0)
-                return
-            _complete_file(source, filler, output)
-        saver.save(fitted.snapshot())
+            else:
+                _complete_file(source, filler, output)
+        if not both:
+            saver.save(fitted.snapshot())
+    if report is not None:
+        names = source.feature_names or [f"x{i}" for i in range(source.n_features)]
+        with bytes_to(report) as stream:
+            stream.write(further.report([printable(name) for name in names]).encode())
+
+
+def _check_names(source: Any, further: list[str]) -> None:
+    """Refuse further columns where the table has some of that name already."""
+    known = set(source.column_names)
+    for name in further:
+        if name in known:
+            raise UsageError(f"{source.name} has a column {name!r} already: rename it")
 
 
 def _rows_seen(checkpoint: Path) -> int:
@@ -93,6 +146,11 @@ def _complete_file(source: Any, filler: Filler, output: str) -> None:
     """Fill by the way that keeps most of what the file is."""
     given = source.format
     target = output_format(output, piped=given.name if given.of_lines else "csv")
+    if filler.further_names and not target.names_columns:
+        raise UsageError(
+            f"{output}: an array has no place for --std or --interval; write .csv, .tsv, .ndjson, "
+            f".parquet or .arrow"
+        )
     if source.rewrites_into(target):
         with bytes_to(output) as stream:
             source.rewrite(stream, target, filler)
@@ -114,6 +172,8 @@ def _convert(source: Any, filler: Filler, output: str) -> None:
         )
     order = np.argsort(source.chosen)
     names = source.feature_names or [f"x{i}" for i in range(source.n_features)]
-    with table_to(output, [names[i] for i in order], np.dtype(source.dtype)) as writer:
+    columns = [*(names[i] for i in order), *filler.further_names]
+    with table_to(output, columns, np.dtype(source.dtype)) as writer:
         for rows, done in source.in_order():
-            writer.write(filler(dense_with_holes(rows), done)[:, order])
+            filled, further = filler(dense_with_holes(rows), done)
+            writer.write(np.hstack([filled[:, order], further.astype(filled.dtype)]))

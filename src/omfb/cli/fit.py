@@ -22,6 +22,11 @@ from ._options import (
 )
 
 
+def _found(help: str, *names: str) -> Any:
+    """An option whose value is found from the data unless it is given."""
+    return typer.Option(*names, help=f"{help} Found from the data.", show_default=False)
+
+
 @guarded
 @reads_data
 def fit(
@@ -29,15 +34,54 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The model file to write.", show_default=False)
     ],
-    components: Annotated[int, typer.Option("--components", "-r", help="Atoms to learn.")] = 30,
-    lam: Annotated[float, typer.Option(help="How stiffly the dictionary stays.")] = 1.0,
+    components: Annotated[int | None, _found("Components, at most.", "--components", "-r")] = None,
+    lam: Annotated[float | None, _found("How stiffly the dictionary stays.")] = None,
     memory: Annotated[float, typer.Option(help="From 0 (the paper's rule) to 1.")] = 1.0,
-    ridge: Annotated[float, typer.Option(help="Pull of a code towards zero.")] = 0.0,
-    smooth: Annotated[float, typer.Option(help="Pull of a code towards the one before.")] = 0.0,
-    shrink: Annotated[float, typer.Option(help="Pull of the dictionary towards zero.")] = 0.0,
-    inner_iter: Annotated[int, typer.Option(help="Alternations for each update.")] = 2,
-    batch_size: Annotated[int, typer.Option(help="Rows that share an update.")] = 1,
-    max_iter: Annotated[int, typer.Option(help="Passes over the data.")] = 1,
+    ridge: Annotated[float | None, _found("Pull of a code towards zero.")] = None,
+    smooth: Annotated[float | None, _found("Pull of a code towards the one before.")] = None,
+    shrink: Annotated[float | None, _found("Pull of the dictionary towards zero.")] = None,
+    inner_iter: Annotated[int | None, _found("Alternations for each update.")] = None,
+    batch_size: Annotated[int | None, _found("Rows that share an update.")] = None,
+    max_iter: Annotated[int | None, _found("Passes over the data.")] = None,
+    decompose: Annotated[
+        bool,
+        typer.Option(
+            "--decompose",
+            help="Fit a decomposition (OMFB: least squares in the data's own units) instead of a "
+            "model to fill tables with (OMFBImputer: all columns treated alike).",
+        ),
+    ] = False,
+    center: Annotated[
+        bool | None,
+        typer.Option("--center/--no-center", help="Learn a mean; yes.", show_default=False),
+    ] = None,
+    scale: Annotated[
+        bool | None,
+        typer.Option(
+            "--scale/--no-scale",
+            help="Measure columns in deviations of their own; yes, unless --decompose.",
+            show_default=False,
+        ),
+    ] = None,
+    noise: Annotated[
+        str | None,
+        typer.Option(
+            metavar="shared|feature",
+            help="Whether columns share one noise; feature, unless --decompose.",
+            show_default=False,
+        ),
+    ] = None,
+    outliers: Annotated[
+        bool, typer.Option("--outliers/--no-outliers", help="Whether outliers count as missing.")
+    ] = True,
+    in_time: Annotated[
+        bool | None,
+        typer.Option(
+            "--in-time/--no-in-time",
+            help="Whether neighbouring rows belong together; found from a column of dates.",
+            show_default=False,
+        ),
+    ] = None,
     tol: Annotated[float, typer.Option(help="Stop when a pass gains less than this share.")] = 0.0,
     shuffle: Annotated[bool, typer.Option(help="Take the rows in random order.")] = True,
     init: Annotated[str, typer.Option(help="First atoms: data, random, or a .npy file.")] = "data",
@@ -55,7 +99,7 @@ def fit(
     *,
     reading: ReadingOptions,
 ) -> None:
-    """Learn a dictionary from a file of any size, or from a pipe.
+    """Learn a model from a file of any size, or from a pipe. Nothing needs to be set.
 
     Files larger than memory are read block by block. Shuffled passes over a .npy file are true
     permutations; of other files, groups of rows come in random order and are shuffled in a buffer
@@ -66,27 +110,31 @@ def fit(
 
     For example:
 
-        omfb fit ratings.csv -r 5 -o model.omfb
+        omfb fit ratings.csv -o model.omfb
 
-        omfb fit faces.npy -o faces.omfb --checkpoint faces.ckpt --resume
+        omfb fit faces.npy --decompose -r 5 -o faces.omfb --checkpoint faces.ckpt --resume
 
-        cat ratings.csv | omfb fit - -r 5 --columns 1-12 -o model.omfb
+        cat ratings.csv | omfb fit - --columns 1-12 -o model.omfb
     """
     from ..persistence import check_replaceable
 
     parameters = {
         "n_components": components, "lam": lam, "memory": memory, "ridge": ridge,
         "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
-        "max_iter": max_iter, "tol": tol, "shuffle": shuffle, "init": _init(init),
-        "random_state": seed,
+        "center": center, "scale": scale, "noise": noise, "outliers": outliers,
+        "in_time": in_time, "max_iter": max_iter, "tol": tol, "shuffle": shuffle,
+        "init": _init(init), "random_state": seed,
     }  # fmt: skip
     check_options(checkpoint, resume, every)
-    model = _model(parameters)
+    model = _model(parameters, decompose)
     with StopSignal() as stop:
         refuse_overwriting([data], [output, checkpoint, log])
         check_replaceable(output)
         source = open_data(data, reading, on_idle=stop.check, quiet=quiet)
         _check_source(model, source)
+        if source.time_column is not None and _goes_by_time(model) and not quiet:
+            column = f"column {source.time_column!r}"
+            say(f"omfb: {source.name}: rows are in time, by {column} (--in-time/--no-in-time)")
         if resume and checkpoint is not None and not checkpoint.exists() and not quiet:
             say(f"{checkpoint}: no checkpoint yet; starting from the beginning")
         unseen = _learn(model, source, stop, quiet, log, checkpoint, resume, every)
@@ -108,11 +156,12 @@ def _init(init: str) -> Any:
         raise UsageError(f"--init {init}: not a whole .npy file ({error})") from None
 
 
-def _model(parameters: dict[str, Any]) -> Any:
+def _model(parameters: dict[str, Any], decompose: bool) -> Any:
+    from ..estimators.imputer import OMFBImputer
     from ..estimators.omfb import OMFB
     from ..estimators.parameters import check_parameters
 
-    model = OMFB(**parameters)
+    model = (OMFB if decompose else OMFBImputer)(**parameters)
     with _usage_errors():
         check_parameters(model)
     return model
@@ -123,8 +172,15 @@ def _check_source(model: Any, source: Any) -> None:
 
     with _usage_errors():
         check_init(model.init, model.n_components, source.n_features)
-    if not source.rereadable and model.max_iter > 1:
+    if not source.rereadable and (model.max_iter or 1) > 1:
         raise UsageError(f"{source.name} can be read once only: drop --max-iter, or save it")
+
+
+def _goes_by_time(model: Any) -> bool:
+    """Whether the model uses that rows are in time, if nobody says anything of it."""
+    from ..estimators.parameters import plan_of
+
+    return model.in_time is None and bool(getattr(plan_of(model, True).rule, "in_time", False))
 
 
 @contextmanager
@@ -140,12 +196,14 @@ def _learn(
     checkpoint: Path | None, resume: bool, every: str,
 ) -> Any:  # fmt: skip
     """Fit the model; return which features were never observed."""
+    from ..estimators.parameters import passes_for, plan_of
     from ..learner.fit_stream import Progress, StopFitting
     from ._progress import Shown
 
-    n_rows = 0
+    n_rows, in_time = 0, source.time_column is not None
+    max_iter = passes_for(model, plan_of(model, in_time), source.n_rows)
 
-    with Shown(model.max_iter, quiet, log) as shown, usage_errors():
+    with Shown(max_iter, quiet, log) as shown, usage_errors():
 
         def on_block(progress: Progress) -> None:
             nonlocal n_rows
@@ -157,8 +215,9 @@ def _learn(
 
         try:
             return model.fit_source(
-                source, checkpoint=checkpoint, resume=resume, every=every, on_block=on_block
-            )
+                source, in_time=in_time, checkpoint=checkpoint, resume=resume, every=every,
+                on_block=on_block,
+            )  # fmt: skip
         except StopFitting:
             raise StoppedError(_how_to_go_on(source, checkpoint, n_rows)) from None
 
@@ -180,6 +239,6 @@ def _report(model: Any, source: Any, unseen: Any, output: Path) -> None:
     if warning is not None:
         say(f"omfb: {warning}")
     say(
-        f"{output}: {model.n_components} components of {source.n_features} features, from "
-        f"{model.n_samples_seen_} rows, prequential error {model.prequential_error_:.4g}"
+        f"{output}: {model.n_components_} components of {source.n_features} features, from "
+        f"{model.n_samples_seen_} rows, running error {model.prequential_error_:.4g}"
     )

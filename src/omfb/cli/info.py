@@ -51,15 +51,28 @@ def info(
         for name, value in facts.items():
             print(f"{name:<{width}}  {_shown(value)}")
     if atoms is not None:
-        state = _state(header, tensors)
-        _draw(state.C.T * state.scale, *atoms)
+        from ._models import load_model
+
+        _draw(load_model(model).components, *atoms)
 
 
 def _state(header: dict[str, Any], tensors: dict[str, Any]) -> Any:
-    """The state of the model, found good. No engine is needed for that, nor what it compiles."""
+    """The state of the model, found good. No engine is needed for that, nor what it compiles.
+
+    None while the stream is so young that its rows are all that is known.
+    """
+    from ..core.model.state import Model, check_model
     from ..core.state import State, check_state
     from ..persistence.records import unflatten
 
+    engine = header["learner"]["engine"]
+    if engine == "bayes" and header["state"] is None:
+        _demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
+        return None
+    if engine == "bayes":
+        model = unflatten(Model, header["state"], tensors, "state")
+        check_model(model)
+        return model
     state = unflatten(State, header["state"], tensors, "state")
     check_state(state)
     return state
@@ -77,22 +90,67 @@ def _facts(header: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
     kind = "model" if training is None and pipe is None else "checkpoint"
     facts = {
         "kind": f"{header['class']} {kind}, format {header['version']}",
-        "components": state.C.shape[1],
-        "features": state.C.shape[0],
-        "type": str(state.C.dtype),
-        "rows seen": state.n_seen,
+        **(_young(header, tensors) if state is None else _size(state)),
         "running error": error,
+        **_found(state),
         "parameters": parameters,
         "feature names": names,
     }
     if training is not None:
         _demand(isinstance(training, dict) and type(training["pass"]) is int, "its training")
         where = "finished" if training["finished"] is True else f"in pass {training['pass']}"
-        facts["fit"] = f"{where} of {parameters['max_iter']}"
+        most = parameters["max_iter"]
+        facts["fit"] = where if most is None else f"{where} of {most}"
     if pipe is not None:
         _demand(isinstance(pipe, dict) and type(pipe["rows"]) is int, "its pipe")
         facts["pipe"] = f"{pipe['rows']} rows filled and learned"
     return facts
+
+
+def _size(state: Any) -> dict[str, Any]:
+    n_features, width = state.C.shape
+    return {
+        "components": getattr(state, "n_components", width),
+        "features": n_features,
+        "type": str(state.C.dtype),
+        "rows seen": state.n_seen,
+    }
+
+
+def _young(header: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
+    """What is known of a stream whose rows so far are too few for a model."""
+    if header["head"] == "dense":
+        (n_rows, n_features), rows = tensors["head"].shape, tensors["head"]
+    else:
+        (n_rows, n_features), rows = tensors["head.shape"].tolist(), tensors["head.data"]
+    return {
+        "components": None, "features": n_features, "type": str(rows.dtype), "rows seen": n_rows,
+    }  # fmt: skip
+
+
+def _found(state: Any) -> dict[str, Any]:
+    """What was found from the data; nothing by a rule that was given in full."""
+    import math
+
+    import numpy as np
+
+    from ..core.model.state import Model
+
+    if not isinstance(state, Model):
+        return {}
+    residual, energy = state.judged[1].tolist()
+    shared = state.settings.noise == "shared"
+    where = "of all features" if shared else "median of the features"
+    return {
+        "recent error": math.sqrt(residual / energy) if energy > 0.0 else None,
+        "components in use": int(state.used.sum()),
+        f"noise, {where}": float(np.median(state.noise)),
+        "outliers": int(state.outliers.sum()),
+        "outliers are dropped": bool(state.drops),
+        "rows in time": bool(state.settings.in_time),
+        "rows remember": state.memory is not None
+        and bool(state.memory.codes.any() or state.memory.residuals.any()),
+    }
 
 
 def _demand(holds: bool, reason: str) -> None:

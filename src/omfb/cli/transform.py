@@ -27,10 +27,10 @@ def transform(
     refuse_overwriting([data, model], [output])
     fitted = load_model(model)
     source = open_for(fitted, data, reading, quiet)
-    code_names = [f"omfb{i}" for i in range(fitted.n_components)]
+    code_names = [f"omfb{i}" for i in range(fitted.engine.n_components(fitted.state))]
     with errors_about(source), table_to(output, code_names, fitted.dtype) as writer:
         for rows in blocks_of(source):
-            writer.write(fitted.encode(rows)[0].astype(fitted.dtype, copy=False))
+            writer.write(fitted.encode(rows).astype(fitted.dtype, copy=False))
 
 
 @guarded
@@ -51,8 +51,9 @@ def inverse(
     """
     refuse_overwriting([data, model], [output])
     fitted = load_model(model)
-    source = open_data(data, reading, model_width=fitted.n_components, quiet=quiet)
-    check_width(source, fitted.n_components, "components")
+    n_components = fitted.engine.n_components(fitted.state)
+    source = open_data(data, reading, model_width=n_components, quiet=quiet)
+    check_width(source, n_components, "components")
     row_names = fitted.feature_names or [f"x{i}" for i in range(fitted.n_features)]
     with table_to(output, row_names, fitted.dtype) as writer:
         for codes in blocks_of(source):
@@ -68,7 +69,9 @@ def score(
     *,
     reading: ReadingOptions,
 ) -> None:
-    """Print the share of the observed energy that the model explains; 1 is all of it.
+    """Print how well hidden entries are predicted: 1 is exactly, 0 no better than the mean.
+
+    Each row hides a quarter of the features and is filled from the others.
 
     For example:
 
@@ -82,5 +85,5 @@ def score(
     total = Info(0.0, 0.0)
     with errors_about(source):
         for rows in blocks_of(source):
-            total = total.plus(fitted.encode(rows)[1])
+            total = total.plus(fitted.judge(rows))
     print(1.0 - total.error**2)

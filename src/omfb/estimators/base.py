@@ -2,7 +2,7 @@
 
 import os
 import warnings
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,30 +16,38 @@ from ..learner.learner import Learner
 from ..learner.progress import shown_progress
 from ..streams import Source
 from ..streams.arrays import ArraySource
+from .belief import BeliefMixin
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
 from .files import SavedMixin, file_header
-from .frames import like_frame
-from .parameters import check_init, check_parameters, rule_of
-from .validation import first_rows, next_rows
+from .parameters import Plan, check_init, check_parameters, passes_for, plan_of
+from .validation import Checked, first_rows, has_times, next_rows
 
 
-class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """`OMFB` and `OMFBImputer` but for `transform`. Fitted, it holds a `Learner`."""
 
     _learner: Learner
 
+    wants_scale: ClassVar[bool]
+    """Whether features are scaled, with a noise of their own, unless a parameter says otherwise."""
+
     def __init__(
         self,
-        n_components: int = 30,
+        n_components: int | None = None,
         *,
-        lam: float = 1.0,
+        lam: float | None = None,
         memory: float = 1.0,
-        ridge: float = 0.0,
-        smooth: float = 0.0,
-        shrink: float = 0.0,
-        inner_iter: int = 2,
-        batch_size: int = 1,
-        max_iter: int = 1,
+        ridge: float | None = None,
+        smooth: float | None = None,
+        shrink: float | None = None,
+        inner_iter: int | None = None,
+        batch_size: int | None = None,
+        center: bool | None = None,
+        scale: bool | None = None,
+        noise: str | None = None,
+        outliers: bool = True,
+        in_time: bool | None = None,
+        max_iter: int | None = None,
         tol: float = 0.0,
         shuffle: bool | str = True,
         init: str | NDArray[Any] = "data",
@@ -54,6 +62,11 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         self.shrink = shrink
         self.inner_iter = inner_iter
         self.batch_size = batch_size
+        self.center = center
+        self.scale = scale
+        self.noise = noise
+        self.outliers = outliers
+        self.in_time = in_time
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle
@@ -97,14 +110,21 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
 
     @with_callbacks  # type: ignore[untyped-decorator, unused-ignore]
     def _fit(self, X: Any, **how: Any) -> Self:
-        check_parameters(self)
-        passes = Passes(self, self.max_iter, X)
-        with shown_progress(self.max_iter, self.verbose) as on_block:
-            unseen = self.fit_source(self._source(X), passes=passes, on_block=on_block, **how)
+        in_time = has_times(X)
+        plan = check_parameters(self, in_time)
+        source = self._source(X)
+        max_iter = passes_for(self, plan, source.n_rows)
+        passes = Passes(self, max_iter, X)
+        with shown_progress(max_iter, self.verbose) as on_block:
+            unseen = self.fit_source(
+                source, in_time=in_time, passes=passes, on_block=on_block, **how
+            )
         self._warn_unobserved(unseen)
         return self
 
-    def fit_source(self, source: Source, *, passes: Any = None, **how: Any) -> NDArray[np.bool_]:
+    def fit_source(
+        self, source: Source, *, in_time: bool = False, passes: Any = None, **how: Any
+    ) -> NDArray[np.bool_]:
         """Learn from a source; return which features were never observed.
 
         What `fit` does once X is a source, and `omfb fit` too.
@@ -112,24 +132,20 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         Parameters
         ----------
         source : Source
+        in_time : bool
+            Whether its rows are in time, if the parameter does not say.
         passes : Passes or None
             Told of each pass.
         **how
             For `omfb.learner.fit_stream.fit_stream`: checkpoint, resume, every, on_block.
         """
-        rule = check_parameters(self)
+        plan = check_parameters(self, in_time)
         rng = check_random_state(self.random_state)
-        learner = Learner(
-            self.n_components,
-            rule,
-            init=check_init(self.init, self.n_components, source.n_features),
-            seed=int(rng.randint(2**31)),
-            feature_names=source.feature_names,
-        )
+        learner = self._new_learner(plan, source.n_features, rng, source.feature_names)
         if passes is not None:
             passes.watch(learner)
         place = fit_stream(
-            learner, source, max_iter=int(self.max_iter), tol=float(self.tol),
+            learner, source, max_iter=passes_for(self, plan, source.n_rows), tol=float(self.tol),
             shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self), **how,
         )  # fmt: skip
         self.adopt(learner, place.number)
@@ -164,22 +180,17 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         learner = self.__dict__.get("_learner")
         if learner is None:
             return self._start(X)
-        rule = rule_of(self)
+        rule = self._plan(learner).rule
         if rule != learner.rule:
             check_parameters(self)
         learner.learn(self._rows(learner, X), rule)
         return self
 
     def _start(self, X: Any) -> Self:
-        rule = check_parameters(self)
-        first = first_rows(X, type(self).__name__)
-        learner = Learner(
-            self.n_components,
-            rule,
-            init=check_init(self.init, self.n_components, first.rows.shape[1]),
-            seed=int(check_random_state(self.random_state).randint(2**31)),
-            feature_names=first.feature_names,
-        )
+        plan = check_parameters(self, has_times(X))
+        first = self._first_rows(X)
+        rng = check_random_state(self.random_state)
+        learner = self._new_learner(plan, first.rows.shape[1], rng, first.feature_names)
         learner.learn(first.rows)
         # Another thread may have been first meanwhile: then these rows come after its own.
         if self.__dict__.setdefault("_learner", learner) is not learner:
@@ -188,27 +199,16 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
 
     # -- using ------------------------------------------------------------------------------
 
-    def complete(self, X: Any) -> Any:
-        """Fill what is missing in X; what is observed stays as it is, bit for bit.
-
-        With ``smooth > 0`` the rows of X are taken as consecutive in time.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Returns
-        -------
-        X_complete : ndarray of shape (n_samples, n_features), or a frame if X is one
-        """
-        return like_frame(X, self._filled(X))
-
     def _filled(self, X: Any) -> NDArray[Any]:
         learner = self.learner_
-        return learner.fill(self._rows(learner, X), rule_of(self))
+        rows = self._rows(learner, X)
+        return self._bounded(learner.fill(rows, self._plan(learner).rule), rows)
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Share of the observed energy of X that the dictionary explains; 1 is all of it.
+        """How well entries of X are predicted that did not make the codes of their rows.
+
+        Each row hides a quarter of the features and is filled from the others. 1 is all of what
+        varies about the mean, 0 no better than the mean (than zero, where nothing is centred).
 
         Parameters
         ----------
@@ -220,7 +220,7 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
         score : float
         """
         learner = self.learner_
-        return 1.0 - learner.encode(self._rows(learner, X), rule_of(self))[1].error ** 2
+        return 1.0 - learner.judge(self._rows(learner, X), self._plan(learner).rule).error ** 2
 
     @property
     def learner_(self) -> Learner:
@@ -258,11 +258,36 @@ class Factorizer(SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimat
 
     # -- inside -----------------------------------------------------------------------------
 
+    def _plan(self, learner: Learner) -> Plan:
+        """How the parameters say to go on; what only the first rows could tell stays as it is."""
+        plan = plan_of(self, found=learner.rule)
+        if plan.engine.name != learner.engine.name:
+            raise ValueError(
+                "These parameters are for another kind of model than the one that was fitted (a "
+                "rule that is given in full, as memory=0 is, finds nothing): fit again."
+            )
+        return plan
+
+    def _new_learner(
+        self, plan: Plan, n_features: int, rng: np.random.RandomState, names: list[str] | None
+    ) -> Learner:
+        return Learner(
+            plan.n_components,
+            plan.rule,
+            init=check_init(self.init, plan.n_components, n_features),
+            seed=int(rng.randint(2**31)),
+            feature_names=names,
+            engine=plan.engine,
+        )
+
+    def _first_rows(self, X: Any) -> Checked:
+        return first_rows(X, type(self).__name__)
+
     def _source(self, X: Any) -> Source:
         """X as a stream; arrays are checked by scikit-learn."""
         if is_stream(X):
             return open_stream(X)
-        first = first_rows(X, type(self).__name__)
+        first = self._first_rows(X)
         source = ArraySource(first.rows)
         source.feature_names = first.feature_names
         return source

@@ -7,6 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.rule import NUMBERS as RULE_NUMBERS
+from ..learner.engine import BROYDEN
 from ..learner.learner import Learner
 from ..learner.snapshot import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model
@@ -14,6 +15,8 @@ from ..persistence.records import plain
 from .parameters import check_parameters, init_array
 
 NUMBERS = (*RULE_NUMBERS, "tol")
+OF_IMPUTERS = ("min_value", "max_value", "integers")
+BOUNDS = OF_IMPUTERS[:2]
 
 
 class SavedMixin:
@@ -86,9 +89,32 @@ def _parameter(name: str, value: Any) -> Any:
         return None  # its state has moved on; a fit from here on is not a repetition of the last
     if name == "init" and not isinstance(value, str):
         return None  # a tensor
-    if name in NUMBERS and type(value) not in (int, float):
+    if name in BOUNDS and value is not None:
+        return _bounds(name, value)
+    if value is not None and name in NUMBERS and type(value) not in (int, float):
         return float(value)
     return plain(value, name)
+
+
+def _bounds(name: str, value: Any) -> Any:
+    """Bounds as JSON can hold them: infinity, where there is none, as text."""
+    try:
+        bounds = np.asarray(value, np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} must be a number or an array of them, got {value!r}.") from error
+    if np.isnan(bounds).any():
+        raise ValueError(f"{name} contains NaN: use -inf or inf where there is no bound.")
+    if bounds.ndim > 1:
+        raise ValueError(f"{name} must be a number or one for each feature.")
+    listed = [plain(x, name) if np.isfinite(x) else str(x) for x in bounds.ravel().tolist()]
+    return listed if bounds.ndim else listed[0]
+
+
+def _numbers(listed: Any) -> Any:
+    """Bounds as they were given, from how a file holds them."""
+    if isinstance(listed, list):
+        return [float(value) for value in listed]
+    return float(listed) if isinstance(listed, str) else listed
 
 
 def _loaded(cls: Any, parts: Parts) -> Any:
@@ -98,7 +124,13 @@ def _loaded(cls: Any, parts: Parts) -> Any:
         parameters = dict(header["parameters"])
         if parameters.get("init", "") is None:
             parameters["init"] = parts.tensors.get("parameters.init", learner.init)
-        model = cls(**parameters)
+        if learner.engine is BROYDEN and "center" not in parameters:  # 0.1 knew nothing else
+            parameters |= {"center": False, "scale": False}
+        for name in BOUNDS:
+            if name in parameters:
+                parameters[name] = _numbers(parameters[name])
+        known = cls().get_params()
+        model = cls(**{k: v for k, v in parameters.items() if k in known or k not in OF_IMPUTERS})
         check_parameters(model)
         n_iter = header["n_iter"]
         if not (n_iter is None or (type(n_iter) is int and n_iter >= 0)):

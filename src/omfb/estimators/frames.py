@@ -5,37 +5,68 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .validation import non_numeric_kind
 
-def like_frame(X: Any, filled: NDArray[Any]) -> Any:
+
+def is_frame(X: Any) -> bool:
+    """Whether X is a pandas or polars frame."""
+    module = type(X).__module__.partition(".")[0]
+    return (module == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns")) or (
+        module == "polars" and hasattr(X, "with_columns") and hasattr(X, "get_columns")
+    )
+
+
+def numeric_part(X: Any, names: list[str] | None = None) -> Any:
+    """The columns of a frame that hold numbers, or those of the given names; others as they are."""
+    if not is_frame(X):
+        return X
+    columns = list(X.columns)
+    if names is not None and set(names) <= set(columns):
+        return X if columns == names else X[names]
+    kept = [name for name in columns if non_numeric_kind(X, name) is None]
+    if not kept:
+        raise ValueError("X has no column of numbers to learn from.")
+    return X if len(kept) == len(columns) else X[kept]
+
+
+def like_frame(X: Any, filled: NDArray[Any], names: list[str] | None = None) -> Any:
     """`filled` as a frame like X if X is a pandas or polars one; otherwise as it is.
 
-    Labels and columns without holes stay as they are, and float columns keep their type.
+    Labels and columns without missing entries stay as they are, and float columns keep their type.
+    Where `filled` has fewer columns than X, they are those of the given names.
     """
-    module = type(X).__module__.partition(".")[0]
-    if module == "pandas" and hasattr(X, "columns"):
-        return _like_pandas(X, filled)
-    if module == "polars" and hasattr(X, "with_columns"):
-        return _like_polars(X, filled)
-    return filled
+    if not is_frame(X):
+        return filled
+    columns = list(X.columns)
+    if filled.shape[1] < len(columns):
+        names = names or [name for name in columns if non_numeric_kind(X, name) is None]
+        positions = [columns.index(name) for name in names]
+    else:
+        positions = list(range(len(columns)))
+    like = _like_pandas if hasattr(X, "iloc") else _like_polars
+    return like(X, filled, positions)
 
 
-def _like_pandas(X: Any, filled: NDArray[Any]) -> Any:
+def _like_pandas(X: Any, filled: NDArray[Any], positions: list[int]) -> Any:
     frame = X.copy()
-    for position in np.flatnonzero(X.isna().to_numpy().any(axis=0)):
+    for at, position in enumerate(positions):
         given = X.iloc[:, position]
+        if not given.isna().any():
+            continue
         values = given.to_numpy(dtype=np.float64, na_value=np.nan)
-        whole = np.where(np.isnan(values), filled[:, position], values)
+        whole = np.where(np.isnan(values), filled[:, at], values)
         column = type(given)(whole, index=X.index, name=given.name)
         is_float = str(given.dtype).lower() in ("float32", "float64")
         frame.isetitem(position, column.astype(given.dtype) if is_float else column)
     return frame
 
 
-def _like_polars(X: Any, filled: NDArray[Any]) -> Any:
+def _like_polars(X: Any, filled: NDArray[Any], positions: list[int]) -> Any:
     columns = []
-    for position, given in enumerate(X.get_columns()):
+    for at, position in enumerate(positions):
+        given = X.get_columns()[position]
         is_float = given.dtype.is_float()
         if given.null_count() or (is_float and given.is_nan().any()):
-            column = type(given)(given.name, filled[:, position])
+            column = type(given)(given.name, filled[:, at])
             columns.append(column.cast(given.dtype) if is_float else column)
     return X.with_columns(columns)

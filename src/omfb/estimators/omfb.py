@@ -1,61 +1,73 @@
 """`OMFB`: the decomposition."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from .base import Factorizer
-from .parameters import rule_of
 from .validation import codes_array
 
 
 class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
-    r"""Online matrix factorisation via Broyden updates: X ≈ codes @ components_.
+    r"""Online matrix factorisation of data that may have missing entries; nothing needs tuning.
 
-    Each row y is coded and learned from once, at the cost of two products with the dictionary.
-    With C the dictionary (`components_` is its transpose), minimise over the code x and C
+    A row is a mean, a few components and noise,
 
-    .. math:: \|y - Cx\|^2 + tr((C - C_-) \bar S (C - C_-)^T) + ridge \|x\|^2 + smooth \|x - x_-\|^2
+    .. math:: y = \mu + C x + \varepsilon, \qquad x \sim N(0, I),
 
-    over the observed entries of y by alternating `inner_iter` times, where
-    :math:`\bar S = memory\, S + (1 - memory)\, lam\, I` and S sums up the codes so far, later ones
-    with a higher weight. Missing entries are NaN, or absent from a sparse matrix. A row costs
-    O(n_features · n_components), and memory is that of the dictionary and a block of rows.
+    where C is the dictionary (`components_` is its transpose) and x the code of the row. Each row
+    is coded from what it observes and learned from once, in time and memory that do not grow with
+    the number of rows. Missing entries are NaN, or absent from a sparse matrix.
+
+    *A number that is given is obeyed; what is None is found from the data*: mean, noise, how many
+    components there are and how strongly codes and dictionary are held back. With ``memory=0`` the
+    rule of the paper is followed to the letter, and nothing is found: for a row y and its code x,
+
+    .. math:: \|y - Cx\|^2 + lam \|C - C_-\|^2 + ridge \|x\|^2 + smooth \|x - x_-\|^2
+
+    is minimised over its observed entries by alternating between x and C. The same holds, with a
+    memory of past codes, if `lam`, `ridge` and `shrink` are given and nothing is centred or scaled.
 
     Parameters
     ----------
-    n_components : int, default=30
-        Atoms of the dictionary.
-    lam : float, default=1.0
-        How stiffly the dictionary stays where it is, in rows: the first dictionary weighs
-        as much as `lam` rows (with ``init="data"``).
+    n_components : int or None, default=None
+        At most so many components; those that the data do not need are switched off. None is half
+        the number of features, but at least 10 and at most 100 (30 with `memory=0`).
+    lam : float or None, default=None
+        How many rows the first dictionary weighs. None is a third of those it is made from.
     memory : float, default=1.0
-        How long past codes count: 1 for ever, each in proportion to how late it came (recursive
-        least squares; best where the data do not change), 0.99 about 100 rows (for drifting data),
-        0 not at all (the paper's rule).
-    ridge : float, default=0.0
-        Pull of a code towards zero. Raise it where rows have few observed entries.
-    smooth : float, default=0.0
-        Pull of a code towards that of the row before, for time series. Needs ``shuffle=False``.
-    shrink : float, default=0.0
-        Pull of the dictionary towards zero, in rows; if positive, codes also count with
-        their uncertainty. Raise it, with `ridge`, where missing values are filled
-        from many components.
-    inner_iter : int, default=2
-        Alternations between code and dictionary for each update.
-    batch_size : int, default=1
-        Rows that share one update. 1 is the paper's Algorithm 1 and usually both better and faster.
-    max_iter : int, default=1
-        Passes over the data in `fit`.
+        How long rows count: 1 for ever, 0.99 about 100 rows (for data that change), 0 not at all,
+        which is the paper's rule.
+    ridge : float or None, default=None
+        Pull of a code towards zero. None is what noise and variances call for.
+    smooth : float or None, default=None
+        Pull of a code towards that of the row before. None is found, if rows are in time.
+    shrink : float or None, default=None
+        Pull of the dictionary towards zero, in rows. None is found for each component.
+    inner_iter : int or None, default=None
+        Alternations between codes and dictionary for each update. None is 1 (2 with `memory=0`).
+    batch_size : int or None, default=None
+        Rows that share one update. None begins with 16 and ends with 64 (1 with `memory=0`).
+    center : bool or None, default=None
+        Whether a mean is learned. None is True.
+    scale : bool or None, default=None
+        Whether each feature is measured in deviations of its own. None is False.
+    noise : {"shared", "feature"} or None, default=None
+        Whether features share one noise. None is "shared".
+    outliers : bool, default=True
+        Whether single entries that are far from what the rest of their row says count as missing.
+        They do only where the data have heavy tails and leaving them out fills better.
+    in_time : bool or None, default=None
+        Whether neighbouring rows belong together. None is True for frames with a DatetimeIndex.
+    max_iter : int or None, default=None
+        Passes over the data in `fit`. None is 1, and up to 4 over tables of less than 4000 rows.
     tol : float, default=0.0
         Stop when a pass lowers the prequential error by less than this share; 0 runs all passes.
     shuffle : bool or "uniform", default=True
         Whether `fit` takes rows in random order, as they lie, or drawn with replacement.
     init : {"data", "random"} or array of shape (n_components, n_features), default="data"
-        First dictionary: distinct rows from the head of the stream, at 1/√n_components of their
-        size; uniform on [0, 1) as in the paper; or given. Where rows are mostly missing, "data" is
-        small noise at the data's scale.
+        First dictionary: found from the first rows, uniform on [0, 1), or given.
     random_state : int, RandomState or None, default=None
         Seed of the order of rows and of the first dictionary.
     verbose : int, default=0
@@ -65,22 +77,43 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The dictionary, an atom in a row.
+        The dictionary in the data's units, an atom in a row, in falling order of variance.
+    n_components_ : int
+        Components that stand out of the noise.
+    mean_ : ndarray of shape (n_features,)
+        Mean of each feature.
+    scale_ : ndarray of shape (n_features,)
+        Unit of each feature: its deviation in the first rows; one for all if not scaled.
+    noise_variance_ : float or ndarray of shape (n_features,)
+        Variance of the noise; one for each feature if `noise="feature"`.
+    explained_variance_ : ndarray of shape (n_components,)
+        Variance that each component explains, in units of `scale_` if scaled.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The same as a share of all variance, that of the noise included.
+    outliers_ : ndarray of shape (n_features,)
+        How many entries of each feature were taken for outliers.
+    residuals_ : ndarray of shape (n_rows, n_features)
+        What is not explained of the last row, or of the last rows if they are in time.
+    prequential_error_ : float
+        Relative error over the last pass, of entries that were hidden from their rows' codes
+        and that the dictionary had not learned from; with `memory=0`, of each row before the
+        dictionary learned from it.
+    recent_error_ : float
+        The same of the last rows only: it rises when the data change.
     n_samples_seen_ : int
         Rows learned from, in all passes.
-    prequential_error_ : float
-        Relative error over the last pass, of each row before the dictionary learned from it. Rows
-        that the first dictionary was drawn from look easy, so it is optimistic for short streams.
     n_iter_ : int
         Passes made by `fit`.
     n_features_in_ : int
         Features of a row.
     feature_names_in_ : ndarray of shape (n_features_in_,)
         Their names, if X had any.
+    learner_ : Learner
+        Does the work: states, codes and snapshots without scikit-learn.
 
     See Also
     --------
-    OMFBImputer : The same model whose `transform` fills missing values.
+    OMFBImputer : The same model for tables: columns of any unit, and `transform` fills.
 
     References
     ----------
@@ -92,18 +125,25 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     >>> from omfb import OMFB
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((500, 4)) @ rng.random((4, 50))
+    >>> X += 0.01 * rng.standard_normal(X.shape)
     >>> X[rng.random(X.shape) < 0.2] = np.nan
-    >>> model = OMFB(n_components=4, random_state=0).fit(X)
-    >>> model.transform(X).shape
-    (500, 4)
-    >>> bool(model.score(X) > 0.999)
+    >>> model = OMFB(random_state=0).fit(X)
+    >>> model.explained_variance_ratio_[:5].round(2)
+    array([0.76, 0.1 , 0.09, 0.06, 0.  ])
+    >>> bool(model.score(X) > 0.99)
     True
+    >>> low, high = model.interval(X, level=0.9)
+    >>> OMFB(4, memory=0, random_state=0).fit(X).transform(X).shape
+    (500, 4)
     """
+
+    wants_scale: ClassVar[bool] = False
 
     def transform(self, X: Any) -> NDArray[Any]:
         """Codes of the rows of X, which may have missing entries.
 
-        With ``smooth > 0`` the rows are taken as consecutive in time and coded jointly.
+        With `memory=0` and ``smooth > 0`` the rows are taken as consecutive in time and coded
+        jointly.
 
         Parameters
         ----------
@@ -114,11 +154,11 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
         codes : ndarray of shape (n_samples, n_components)
         """
         learner = self.learner_
-        codes = learner.encode(self._rows(learner, X), rule_of(self))[0]
+        codes = learner.encode(self._rows(learner, X), self._plan(learner).rule)
         return codes.astype(learner.dtype, copy=False)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Rows from their codes: ``X @ components_``.
+        """Rows from their codes: ``X @ components_``, and the mean if there is one.
 
         Parameters
         ----------
@@ -140,4 +180,5 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
 
     @property
     def _n_features_out(self) -> int:
-        return self.learner_.n_components
+        learner = self.learner_
+        return learner.engine.n_components(learner.state)

@@ -1,40 +1,111 @@
-"""Checks of the estimators' parameters: each error names the parameter and what to do."""
+"""Parameters of the estimators: what is given is obeyed, what is None is found from the stream.
+
+Each error names the parameter and what to do.
+"""
 
 from dataclasses import fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..core.rule import Rule, checked_count, checked_number, shown
+from ..core.model.settings import Settings
+from ..core.rule import NUMBERS, Rule, checked_count, checked_number, shown
+from ..learner.bayes import BAYES
+from ..learner.engine import BROYDEN, Engine
 
 RULE_NAMES = tuple(field.name for field in fields(Rule))
-"""Parameters that are handed to the `Rule`, which checks them."""
+"""Parameters that are handed to the `Rule` or the `Settings`, which check them."""
+FLAGS = ("center", "scale", "outliers", "in_time")
+# Rows that a fit learns from at least, if as many passes suffice, where nobody says how many.
+ENOUGH_ROWS, MOST_PASSES = 4000, 3
 
 
-def rule_of(model: Any) -> Rule:
-    """The rule that the parameters of an estimator say; refuses those that cannot be used."""
-    return Rule(
-        lam=model.lam,
-        memory=model.memory,
-        ridge=model.ridge,
-        smooth=model.smooth,
-        shrink=model.shrink,
-        inner_iter=model.inner_iter,
-        batch_size=model.batch_size,
+class Plan(NamedTuple):
+    """How to learn: by which engine, and by what it was told."""
+
+    engine: Engine
+    rule: Any
+    n_components: int | None
+
+
+def plan_of(model: Any, in_time: bool = False, found: Any = None) -> Plan:
+    """How the parameters of an estimator say to learn; refuses those that cannot be used.
+
+    Where there is nothing to find, the rule is followed to the letter: with `memory=0`, which is
+    the paper's, or if `lam`, `ridge` and `shrink` are given and nothing is centred or scaled.
+
+    Parameters
+    ----------
+    model : OMFB or OMFBImputer
+    in_time : bool
+        Whether the rows are in time, if the parameter does not say.
+    found : Settings or None
+        What a fitted model goes on with where the parameters do not say.
+    """
+    for name in FLAGS:
+        value = getattr(model, name)
+        may_be_found = value is None and name != "outliers"
+        if not (may_be_found or isinstance(value, bool | np.bool_)):
+            raise ValueError(f"{name} must be True or False, got {shown(value)}.")
+    n_components = model.n_components
+    if n_components is not None:
+        n_components = checked_count("n_components", n_components, "how many atoms at most")
+    memory = checked_number("memory", model.memory, *NUMBERS["memory"])
+    if memory == 0.0 or not _finds_anything(model):
+        return Plan(BROYDEN, _rule(model), n_components)
+    return Plan(BAYES, _settings(model, in_time, found), n_components)
+
+
+def _finds_anything(model: Any) -> bool:
+    given = all(getattr(model, name) is not None for name in ("lam", "ridge", "shrink"))
+    as_it_is = model.center is False and (model.scale is False or model.wants_scale is False)
+    return not (given and as_it_is)
+
+
+def _rule(model: Any) -> Rule:
+    values = {name: getattr(model, name) for name in RULE_NAMES}
+    rule = Rule(**{name: value for name, value in values.items() if value is not None})
+    for name in ("center", "scale", "in_time"):
+        if getattr(model, name):
+            raise ValueError(
+                f"{name}=True needs the model that memory=0 does without: leave {name} out, or "
+                f"memory."
+            )
+    return rule
+
+
+def _settings(model: Any, in_time: bool, found: Any) -> Settings:
+    def chosen(name: str, default: Any) -> Any:
+        value = getattr(model, name)
+        if value is None and isinstance(found, Settings):
+            return getattr(found, name)
+        return default if value is None else value
+
+    smooth = None
+    if model.smooth is not None:
+        smooth = checked_number("smooth", model.smooth, *NUMBERS["smooth"])
+    return Settings(
+        n_components=model.n_components,
+        **{name: getattr(model, name) for name in RULE_NAMES},
+        center=bool(chosen("center", True)),
+        scale=bool(chosen("scale", model.wants_scale)),
+        noise=chosen("noise", "feature" if model.wants_scale else "shared"),
+        outliers=bool(model.outliers),
+        in_time=bool(chosen("in_time", in_time or (smooth or 0.0) > 0.0)),
     )
 
 
-def check_parameters(model: Any) -> Rule:
+def check_parameters(model: Any, in_time: bool = False) -> Plan:
     """Raise a TypeError or ValueError for the first parameter that cannot be used."""
-    checked_count("n_components", model.n_components, "how many atoms to learn")
-    rule = rule_of(model)
+    plan = plan_of(model, in_time)
     checked_number("tol", model.tol, "0 or more", "0 runs all passes")
-    checked_count("max_iter", model.max_iter, "passes over the data")
+    if model.max_iter is not None:
+        checked_count("max_iter", model.max_iter, "passes over the data")
     if not (isinstance(model.shuffle, bool | np.bool_) or _is_text(model.shuffle, "uniform")):
         raise ValueError(f"shuffle must be True, False or 'uniform', got {shown(model.shuffle)}.")
-    if rule.smooth > 0.0 and not _is_false(model.shuffle):
+    if plan.engine is BROYDEN and plan.rule.smooth > 0.0 and not _is_false(model.shuffle):
         raise ValueError(
-            f"smooth={rule.smooth!r} ties each row to the row before, so rows must keep their "
+            f"smooth={plan.rule.smooth!r} ties each row to the row before, so rows must keep their "
             f"order: set shuffle=False (got shuffle={model.shuffle!r})."
         )
     if isinstance(model.init, str) and model.init not in ("data", "random"):
@@ -42,18 +113,27 @@ def check_parameters(model: Any) -> Rule:
             f"init must be 'data', 'random' or an array of shape (n_components, n_features), "
             f"got {shown(model.init)}."
         )
-    return rule
+    return plan
 
 
-def check_init(init: Any, n_components: int, n_features: int) -> Any:
+def passes_for(model: Any, plan: Plan, n_rows: int | None) -> int:
+    """How many passes a fit makes: more over short tables, if nobody says how many."""
+    if model.max_iter is not None:
+        return int(model.max_iter)
+    if plan.engine is BROYDEN or not n_rows:
+        return 1
+    return max(1, min(MOST_PASSES, -(-ENOUGH_ROWS // n_rows)))
+
+
+def check_init(init: Any, n_components: int | None, n_features: int) -> Any:
     """The given first dictionary as a float array, or the name of a way to make it as it is."""
     if isinstance(init, str):
         return init
     init = init_array(init)
-    if init.shape != (n_components, n_features):
+    expected = (init.shape[0] if n_components is None else n_components, n_features)
+    if init.shape != expected:
         raise ValueError(
-            f"init has shape {init.shape}, expected (n_components, n_features) = "
-            f"({n_components}, {n_features})."
+            f"init has shape {init.shape}, expected (n_components, n_features) = {expected}."
         )
     return init
 

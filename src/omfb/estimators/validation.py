@@ -64,6 +64,11 @@ def _validated(model: Any, X: Any, *, reset: bool) -> Any:
         ) from error
 
 
+def has_times(X: Any) -> bool:
+    """Whether X is a frame whose rows are in time, by its index."""
+    return type(getattr(X, "index", None)).__name__ == "DatetimeIndex"
+
+
 def refuse_non_numeric(X: Any) -> None:
     """Refuse dates, durations, text and complex numbers, by the name of the column if it has one.
 
@@ -71,8 +76,8 @@ def refuse_non_numeric(X: Any) -> None:
     """
     columns = getattr(X, "columns", None)
     if columns is not None and hasattr(X, "dtypes"):
-        for name, dtype in zip(columns, X.dtypes, strict=False):
-            kind = _kind(X, name, dtype)
+        for at, name in enumerate(columns):
+            kind = non_numeric_kind(X, name, at)
             if kind is not None:
                 raise ValueError(
                     f"X contains non-numeric values: column {name!r} holds {kind}. Drop or encode "
@@ -86,13 +91,16 @@ def refuse_non_numeric(X: Any) -> None:
         )
 
 
-def _kind(X: Any, name: Any, dtype: Any) -> str | None:
+def non_numeric_kind(X: Any, name: Any, at: int | None = None) -> str | None:
     """What a column of a frame holds, if it is not numbers."""
-    text = str(dtype).lower()
+    position = list(X.columns).index(name) if at is None else at
+    text = str(list(X.dtypes)[position]).lower()
     if text.startswith(("datetime", "timedelta", "date", "duration", "time", "period")):
         return "dates or times"
     if text.startswith("complex"):
         return "complex numbers"
+    if text.startswith("bool"):
+        return "booleans"
     if text in ("string", "str", "utf8", "large_string") or text.startswith(("string[", "categor")):
         return "text"
     if text != "object":

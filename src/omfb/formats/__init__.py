@@ -3,9 +3,10 @@
 from ._lines import open_pipe
 from .opening import is_stream, open_file, open_stream
 from .reading import Reading
-from .registry import Format, FormatError, TableSource, format_named, format_of
+from .registry import Filled, Format, FormatError, TableSource, format_named, format_of
 
 __all__ = [
+    "Filled",
     "Format",
     "FormatError",
     "Reading",

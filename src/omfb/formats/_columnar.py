@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from ..streams.arrays import with_missing
 from ..streams.base import DataError, GroupedSource, find_infinity, rows_of, whole_file
-from .columns import Columns, choose
+from .columns import Columns, choose, rising
 from .npy import to_whole
 from .reading import Reading
 from .registry import Fill, Format, TableSource, Writer
 
 BATCH_BYTES = 1 << 23
+# Dates that tell whether rows are in time.
+SAMPLE_VALUES = 200
 
 
 class ColumnarFile(Protocol):
@@ -36,6 +38,9 @@ class ColumnarFile(Protocol):
         self, group: int, at_once: int, fields: list[str], dtype: np.dtype[Any]
     ) -> Iterator[NDArray[Any]]:
         """The rows of a group, in pieces of any length."""
+
+    def first_values(self, field: str, count: int) -> Any:
+        """The first values of a column, fewer where the first group has fewer."""
 
     def close(self) -> None:
         """Close the file."""
@@ -75,7 +80,8 @@ class ColumnarSource(TableSource, GroupedSource):
         schema = self._file.schema
         with whole_file(path, format.name, ValueError):  # notes of pandas that are no JSON
             self.chosen = _choose(self.name, schema, reading)
-        self.n_columns = len(schema)
+            self.time_column = _time_column(self._file, self.chosen)
+        self.n_columns, self.column_names = len(schema), schema.names
         self.feature_names = [schema.names[i] for i in self.chosen]
         self.n_features = len(self.chosen)
         self.n_rows = self._file.n_rows
@@ -116,18 +122,25 @@ class ColumnarSource(TableSource, GroupedSource):
 
     def rewrite(self, stream: Any, target: Format, fill: Fill) -> None:
         """See `TableSource.rewrite`."""
+        import pyarrow
+
         file = open_columnar(self.format, self.path)
         names = self.feature_names
-        with closing(file), target.batch_writer(stream, file.schema) as writer:
+        schema = _with_fields(file.schema, fill.further_names, fill.dtype)
+        with closing(file), target.batch_writer(stream, schema) as writer:
             for batch, group, before, done in self._batches(file):
                 rows = with_missing(matrix(batch.select(names), self.dtype), self.missing)
                 self._check_finite(rows, group, before)
-                filled = fill(rows, done)
+                filled, further = fill(rows, done)
                 columns = list(batch.columns)
                 for feature, position in enumerate(self.chosen):
                     column = _filled(columns[position], rows[:, feature], filled[:, feature])
                     columns[position] = column
-                writer.write_batch(type(batch).from_arrays(columns, schema=file.schema))
+                columns += [
+                    pyarrow.array(further[:, at], schema.field(len(columns) + at).type)
+                    for at in range(len(fill.further_names))
+                ]
+                writer.write_batch(type(batch).from_arrays(columns, schema=schema))
 
     def _batches(self, file: ColumnarFile) -> Iterator[tuple[Any, int, int, float]]:
         """All record batches, with their group, the rows of it before them, and the share done."""
@@ -228,6 +241,27 @@ def _decimal(value: float, kind: Any) -> Decimal:
         unit = Decimal(1).scaleb(-kind.scale)
         largest = Decimal(10) ** (kind.precision - kind.scale) - unit
         return max(-largest, min(largest, Decimal(repr(value)).quantize(unit)))
+
+
+def _with_fields(schema: Any, names: list[str], dtype: np.dtype[Any]) -> Any:
+    """The schema with further columns of numbers."""
+    import pyarrow
+
+    for name in names:
+        schema = schema.append(pyarrow.field(name, pyarrow.from_numpy_dtype(dtype)))
+    return schema
+
+
+def _time_column(file: ColumnarFile, chosen: list[int]) -> str | None:
+    """The first column of dates that is no feature, if its first values rise."""
+    from pyarrow import types
+
+    for at, field in enumerate(file.schema):
+        is_time = types.is_timestamp(field.type) or types.is_date(field.type)
+        if is_time and at not in chosen and file.n_groups:
+            values = file.first_values(field.name, SAMPLE_VALUES).to_pylist()
+            return str(field.name) if rising(values) else None
+    return None
 
 
 def is_number(kind: Any) -> bool:

@@ -1,11 +1,12 @@
 """What the first lines of a table of text tell: names or not, an index, numbers or text."""
 
 import math
+from datetime import datetime
 from typing import NamedTuple
 
 from ..streams.base import Note
 from ._cells import Cells, Kind, unquoted
-from .columns import Columns, choose
+from .columns import Columns, choose, rising
 from .reading import Reading
 
 # Fewer rows do not tell whether a column counts them.
@@ -18,6 +19,7 @@ class Layout(NamedTuple):
     names: list[str] | None
     chosen: list[int]
     notes: tuple[Note, ...]
+    time_column: str | None = None
 
 
 def layout_of(
@@ -31,12 +33,32 @@ def layout_of(
         notes += [Note(f"{table}: {note}", "header")] if note else []
     names = [unquoted(text).decode("utf-8", "replace") for text in first] if header else None
     columns = Columns(table, len(first), names)
+    below = rows if header else [first, *rows]
     usual = None
     if reading.columns is None and not (reading.model_features is not None and names is not None):
-        rows = rows if header else [first, *rows]
-        usual, more = features_of(columns, rows, cells, reading.model_width)
+        usual, more = features_of(columns, below, cells, reading.model_width)
         notes += [Note(f"{table}: {note}", "columns") for note in more]
-    return Layout(names, choose(columns, reading, usual), tuple(notes))
+    chosen = choose(columns, reading, usual)
+    return Layout(names, chosen, tuple(notes), time_column(columns, below, chosen))
+
+
+def time_column(columns: Columns, rows: list[list[bytes]], chosen: list[int]) -> str | None:
+    """The first column of dates, by its name or number, if the dates rise from row to row."""
+    for at in sorted(set(range(columns.n_columns)) - set(chosen)):
+        if rows and _date(rows[0][at]) is not None:
+            if not rising([_date(row[at]) for row in rows]):
+                return None
+            return columns.names[at] if columns.names else str(at + 1)
+    return None
+
+
+def _date(text: bytes) -> datetime | None:
+    """What a cell says as ISO 8601 writes dates, with a day at least."""
+    bare = unquoted(text).decode("ascii", "replace")
+    try:
+        return datetime.fromisoformat(bare.replace("/", "-")) if bare[4:5] in ("-", "/") else None
+    except ValueError:
+        return None
 
 
 def first_line_tells(first: list[bytes], cells: Cells, reading: Reading) -> bool:

@@ -71,7 +71,8 @@ class LineSource(TableSource, GroupedSource):
         self.format, self.lines, self.name = format, lines, name
         self.n_features, self.n_columns = len(lines.chosen), lines.n_columns
         self.chosen, self.feature_names = lines.chosen, lines.feature_names
-        self.notes = lines.notes
+        self.column_names = lines.column_names or ()
+        self.notes, self.time_column = lines.notes, lines.time_column
 
     @abstractmethod
     def preamble(self) -> bytes:
@@ -87,10 +88,12 @@ class LineSource(TableSource, GroupedSource):
 
     def rewrite(self, stream: Any, target: Format, fill: Fill) -> None:
         """See `TableSource.rewrite`; cells that are observed are copied as they are written."""
-        stream.write(self.preamble())
+        names = fill.further_names
+        stream.write(self.lines.extend_header(self.preamble(), names))
         for chunk, rows, done in self.parsed_chunks():
-            filled = fill(rows, done).astype(fill.dtype, copy=False)
-            stream.write(fill_lines(chunk, self.lines, rows, filled))
+            filled, further = fill(rows, done)
+            filled = filled.astype(fill.dtype, copy=False)
+            stream.write(fill_lines(chunk, self.lines, rows, filled, names, further))
 
 
 class LineFile(LineSource):
@@ -109,6 +112,8 @@ class LineFile(LineSource):
             for _ in range(lines.header_lines):
                 stream.readline()
             self.first_byte = stream.tell()
+            if self._size <= GROUP_BYTES:  # of a short table, how many passes it needs is asked
+                self.n_rows = sum(not lines.is_blank(line) for line in whole_lines(stream.read()))
 
     def n_groups(self) -> int:
         """See `GroupedSource.n_groups`."""

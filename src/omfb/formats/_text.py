@@ -36,12 +36,20 @@ class Lines(Protocol):
         """Names of the features."""
 
     @property
+    def column_names(self) -> list[str] | None:
+        """Names of all columns, as far as they are known."""
+
+    @property
     def header_lines(self) -> int:
         """How many lines come before the first row."""
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What was taken for what."""
+
+    @property
+    def time_column(self) -> str | None:
+        """The column by whose dates the rows are in time."""
 
     def is_blank(self, line: bytes) -> bool:
         """Whether a line is no row."""
@@ -54,6 +62,12 @@ class Lines(Protocol):
 
     def fill(self, line: bytes, which: Any, values: Any) -> bytes:
         """The line with the values of the features `which` written in, all else as it is."""
+
+    def extend(self, line: bytes, names: list[str], values: Any) -> bytes:
+        """The line of a row with further columns."""
+
+    def extend_header(self, preamble: bytes, names: list[str]) -> bytes:
+        """What comes before the first row, with the names of further columns."""
 
 
 def located(error: RowError, name: str, rows: int, lines: int) -> DataError:
@@ -80,8 +94,10 @@ def parse_lines(chunk: bytes, form: Lines) -> NDArray[np.float64]:
     return rows[:number]
 
 
-def fill_lines(chunk: bytes, form: Lines, rows: Any, filled: Any) -> bytes:
-    """The lines of a chunk with what is missing in `rows` written in from `filled`."""
+def fill_lines(
+    chunk: bytes, form: Lines, rows: Any, filled: Any, names: list[str], further: Any
+) -> bytes:
+    """The lines of a chunk with what is missing in `rows` written in, and with further columns."""
     missing = np.isnan(rows)
     written, number = [], 0
     for line in whole_lines(chunk):
@@ -89,6 +105,8 @@ def fill_lines(chunk: bytes, form: Lines, rows: Any, filled: Any) -> bytes:
             which = np.flatnonzero(missing[number])
             if len(which):
                 line = form.fill(line, which, filled[number, which])
+            if names:
+                line = form.extend(line, names, further[number])
             number += 1
         written.append(line)
     return b"".join(written)

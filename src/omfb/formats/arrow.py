@@ -12,6 +12,8 @@ from ._columnar import ColumnarFile, ColumnarFormat, matrix
 # A record batch up to this size is read as a whole; a larger one by some of its rows and columns
 # at a time, again and again, as a batch cannot be read in parts otherwise.
 WHOLE_BYTES, PART_BYTES = 1 << 26, 1 << 25
+# A file up to this size is asked for its rows at once.
+SMALL_BYTES = 1 << 23
 # What a cell of text is taken to need.
 CELL_BYTES = 32
 
@@ -29,6 +31,10 @@ class ArrowFile:
         self.n_rows: int | None = None
         self.n_groups: int = self._file.num_record_batches
         self._widths = [_width(field.type) for field in self.schema]
+        if (
+            self._stream.size() <= SMALL_BYTES
+        ):  # of a short table, how many passes it needs is asked
+            self.n_rows = self.rows_before(self.n_groups)
 
     def rows_before(self, group: int) -> int:
         """See `ColumnarFile.rows_before`."""
@@ -85,6 +91,10 @@ class ArrowFile:
         """Rows of a batch, by reading its narrowest column."""
         narrow = int(np.argmin(self._widths))
         return int(self._some(group, [narrow]).num_rows)
+
+    def first_values(self, field: str, count: int) -> Any:
+        """See `ColumnarFile.first_values`."""
+        return self._some(0, [self.schema.get_field_index(field)]).column(0).slice(0, count)
 
     def close(self) -> None:
         """See `ColumnarFile.close`."""

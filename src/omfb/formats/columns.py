@@ -1,11 +1,16 @@
 """Which columns of a table are the features."""
 
+from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 
 from ..streams.base import DataError
 from .reading import Reading
+
+# Fewer dates do not tell whether rows are in time.
+ENOUGH_DATES = 3
 
 
 class Columns(NamedTuple):
@@ -37,6 +42,16 @@ def choose(columns: Columns, reading: Reading, usual: list[int] | None = None) -
     chosen = [i for i in chosen if i not in excluded]
     _check_distinct(chosen, columns)
     return chosen
+
+
+def rising(values: Sequence[Any]) -> bool:
+    """Whether dates tell that rows are in time: none is missing, and each is after the last."""
+    if len(values) < ENOUGH_DATES or None in values:
+        return False
+    try:
+        return all(before < after for before, after in pairwise(values))
+    except TypeError:  # with and without a time zone
+        return False
 
 
 def matching(pattern: str, names: list[str]) -> list[int]:

@@ -40,6 +40,8 @@ class Delimited:
         The columns that are features, in the model's order.
     cells : Cells
     notes : tuple of Note
+    time_column : str or None
+        The column by whose dates the rows are in time.
     """
 
     delimiter: bytes
@@ -48,11 +50,17 @@ class Delimited:
     chosen: list[int]
     cells: Cells
     notes: tuple[Note, ...] = ()
+    time_column: str | None = None
 
     @property
     def header_lines(self) -> int:
         """How many lines come before the first row."""
         return 0 if self.names is None else 1
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """See `Lines.column_names`."""
+        return self.names
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -131,6 +139,20 @@ class Delimited:
             texts[self.chosen[feature]] = self.cells.written(text, self.delimiter)
         return self.delimiter.join(texts) + line[len(body) :]
 
+    def extend(self, line: bytes, names: list[str], values: Any) -> bytes:
+        """See `Lines.extend`."""
+        body = line.rstrip(b"\r\n")
+        texts = [self.cells.written(text, self.delimiter) for text in texts_of(values)]
+        return self.delimiter.join([body, *texts]) + line[len(body) :]
+
+    def extend_header(self, preamble: bytes, names: list[str]) -> bytes:
+        """See `Lines.extend_header`; a file without names gets none."""
+        if self.names is None or not names:
+            return preamble
+        body = preamble.rstrip(b"\r\n")
+        texts = [quoted(name, self.delimiter) for name in names]
+        return self.delimiter.join([body, *texts]) + preamble[len(body) :]
+
 
 class Csv(LineFormat):
     """Lines of cells between commas, semicolons or tabs, whichever the first line has."""
@@ -153,7 +175,9 @@ class Csv(LineFormat):
         rows = [row for row in rows if len(row) == len(texts) and any(row)]
         cells = Cells.of(reading)
         found: Layout = layout_of(texts, rows, name, cells, reading)
-        return Delimited(delimiter, found.names, len(texts), found.chosen, cells, found.notes)
+        return Delimited(
+            delimiter, found.names, len(texts), found.chosen, cells, found.notes, found.time_column
+        )
 
     def delimiter_of(self, line: bytes) -> bytes:
         """The mark between cells, told by the first line."""
@@ -215,13 +239,7 @@ class CsvWriter:
 
     def __init__(self, stream: Any, names: list[str], delimiter: bytes) -> None:
         self._stream, self._delimiter = stream, delimiter
-        stream.write(delimiter.join(self._quoted(name) for name in names) + b"\n")
-
-    def _quoted(self, name: str) -> bytes:
-        text = name.encode("utf-8", "surrogateescape")
-        if any(mark in text for mark in (self._delimiter, b'"', b"\n", b"\r")):
-            text = b'"' + text.replace(b'"', b'""') + b'"'
-        return text
+        stream.write(delimiter.join(quoted(name, delimiter) for name in names) + b"\n")
 
     def write(self, rows: Any) -> None:
         """See `Writer.write`."""
@@ -230,6 +248,14 @@ class CsvWriter:
 
     def close(self) -> None:
         """See `Writer.close`."""
+
+
+def quoted(name: str, delimiter: bytes) -> bytes:
+    """A name as it has to stand between delimiters."""
+    text = name.encode("utf-8", "surrogateescape")
+    if any(mark in text for mark in (delimiter, b'"', b"\n", b"\r")):
+        text = b'"' + text.replace(b'"', b'""') + b'"'
+    return text
 
 
 _CELL = {

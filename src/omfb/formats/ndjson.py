@@ -53,6 +53,12 @@ class JsonLines:
     notes: tuple[Note, ...] = ()
 
     header_lines = 0
+    time_column: str | None = None
+
+    @property
+    def column_names(self) -> list[str] | None:
+        """See `Lines.column_names`."""
+        return self.feature_names
 
     def is_blank(self, line: bytes) -> bool:
         """Whether a line is no row."""
@@ -126,6 +132,18 @@ class JsonLines:
         text = "".join([*parts, text[at:]])
         absent = [place for place in filled if place not in written]
         return (_with_keys(text, absent, filled) if absent else text).encode()
+
+    def extend(self, line: bytes, names: list[str], values: Any) -> bytes:
+        """See `Lines.extend`; a list has no keys, and gets further entries."""
+        text, numbers = line.decode(), [number.decode() for number in texts_of(values)]
+        if self.feature_names is None:
+            end = text.rindex("]")
+            return (text[:end] + "".join(f", {number}" for number in numbers) + text[end:]).encode()
+        return _with_keys(text, names, dict(zip(names, numbers, strict=True))).encode()
+
+    def extend_header(self, preamble: bytes, names: list[str]) -> bytes:
+        """See `Lines.extend_header`: each line names its own."""
+        return preamble
 
 
 class Ndjson(LineFormat):

@@ -121,6 +121,7 @@ class Npy(Format):
 
     name = "npy"
     endings = (".npy",)
+    names_columns = False
 
     def open(self, path: Path, reading: Reading) -> TableSource:
         """See `Format.open`."""
@@ -187,7 +188,7 @@ def filled_blocks(source: ArrayTable, fill: Fill) -> Iterator[Any]:
     """
     if source.stored.kind == "f":
         for rows, done in source.in_order():
-            yield fill(rows, done)
+            yield fill(rows, done).rows
         return
     n_done = 0
     for rows in source.stored_blocks(rows_per_block(source.n_features, source.dtype, 1)):
@@ -195,7 +196,7 @@ def filled_blocks(source: ArrayTable, fill: Fill) -> Iterator[Any]:
         missing = np.isin(rows, source.missing)
         if missing.any():
             floats = np.where(missing, np.nan, rows.astype(source.dtype))
-            filled = fill(floats, n_done / source.n_rows)
+            filled = fill(floats, n_done / source.n_rows).rows
             rows = rows.copy()
             rows[missing] = to_whole(filled[missing], rows.dtype)
         yield rows

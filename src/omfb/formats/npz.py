@@ -110,7 +110,7 @@ class ZippedSource(TableSource, GroupedSource):
             rows = with_missing(stored.astype(self.dtype), self.missing)
             self.check_finite_rows(rows, done)
             done += len(rows)
-            filled = fill(rows, done / (self.n_rows or 1))
+            filled = fill(rows, done / (self.n_rows or 1)).rows
             if self.stored.kind != "f":  # as floats, whole numbers might lose digits
                 missing = np.isnan(rows)
                 stored = stored.copy()
@@ -130,7 +130,7 @@ class SparseTable(ArrayTable):
         ):
             writer = NpyWriter(member, self.n_features, self.dtype, self.n_rows)
             for rows, done in self.in_order():
-                writer.write(fill(dense_with_holes(rows), done))
+                writer.write(fill(dense_with_holes(rows), done).rows)
 
 
 class Npz(Format):
@@ -138,6 +138,7 @@ class Npz(Format):
 
     name = "npz"
     endings = (".npz",)
+    names_columns = False
 
     def open(self, path: Path, reading: Reading) -> TableSource:
         """See `Format.open`."""

@@ -74,6 +74,11 @@ class ParquetFile:
             pyarrow.default_memory_pool().release_unused()
         return rows
 
+    def first_values(self, field: str, count: int) -> Any:
+        """See `ColumnarFile.first_values`."""
+        batch = next(self._file.iter_batches(count, row_groups=[0], columns=[field]))
+        return batch.column(0)
+
     def close(self) -> None:
         """See `ColumnarFile.close`."""
         self._file.close()

@@ -1,11 +1,11 @@
 """The formats, by the ending of a file's name; other packages add theirs by an entry point."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,13 @@ class FormatError(DataError):
     """The file to be written is of a format that has no place for something in the data."""
 
 
+class Filled(NamedTuple):
+    """Rows without missing entries (n, n_features), and further columns of them (n, n_further)."""
+
+    rows: NDArray[Any]
+    further: NDArray[Any]
+
+
 class Fill(Protocol):
     """Fills the missing entries of rows, block by block."""
 
@@ -28,7 +35,11 @@ class Fill(Protocol):
     def dtype(self) -> np.dtype[Any]:
         """The type of what is filled in."""
 
-    def __call__(self, rows: NDArray[Any], done: float | None = None) -> NDArray[Any]:
+    @property
+    def further_names(self) -> list[str]:
+        """Names of columns to be written after those of the table; mostly there are none."""
+
+    def __call__(self, rows: NDArray[Any], done: float | None = None) -> Filled:
         """The rows, filled; `done` is the share of the file that ends with them."""
 
 
@@ -53,12 +64,18 @@ class TableSource(Source):
         The columns that are features, in the order of the features.
     reading : Reading
         How it is read.
+    column_names : sequence of str
+        Names of all columns, features or not, as far as they are known.
+    time_column : str or None
+        The column by whose dates the rows are in time, if there is one.
     """
 
     format: "Format"
     n_columns: int
     chosen: Any
     reading: Reading = Reading()
+    column_names: Sequence[str] = ()
+    time_column: str | None = None
 
     def fingerprint(self) -> dict[str, Any]:
         """See `Source.fingerprint`; other words for what is missing make other rows."""
@@ -96,12 +113,15 @@ class Format(ABC):
         Whether a row is a line, so that files can be piped and compressed.
     takes_batches : bool
         Whether it can keep record batches of Arrow with columns of any type.
+    names_columns : bool
+        Whether its columns have names, so that further ones can be told from the table's own.
     """
 
     name: str
     endings: tuple[str, ...]
     of_lines: bool = False
     takes_batches: bool = False
+    names_columns: bool = True
 
     @abstractmethod
     def open(self, path: Path, reading: Reading) -> TableSource:

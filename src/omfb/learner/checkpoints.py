@@ -232,6 +232,8 @@ def resumed(learner: Learner, saver: Checkpoints, source: Source, max_iter: int)
     if place is None:
         raise CheckpointError("finished", f"{path}: a finished model, no checkpoint to go on from")
     _check_parameters(path, parts.header.get("parameters"), saver.header.get("parameters"))
+    if before.engine.name != learner.engine.name:
+        raise CheckpointError("parameters", f"{path}: began with another rule")
     if not _same_init(before.init, learner.init):
         raise CheckpointError("parameters", f"{path}: began with another init")
     if not _same_data(parts.header, saver.header["source"], before, source):
@@ -252,9 +254,10 @@ def _check_parameters(path: Any, before: Any, now: dict[str, Any] | None) -> Non
     if now is None or not isinstance(before, dict):
         return
     for name, value in now.items():
-        old = before.get(name)
-        if name == "verbose":  # what is shown changes nothing
+        # What is shown changes nothing, and what the version that wrote it did not have, either.
+        if name == "verbose" or name not in before:
             continue
+        old = before[name]
         if type(old) is not type(value) or old != value:
             raise CheckpointError("parameters", f"{path}: began with {name} = {old}, not {value}")
 

@@ -5,13 +5,15 @@ None, arrays and other such dataclasses. Files and copies are made from its fiel
 says nothing about them.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.encode import encode
+from ..core.encode import encode, fill
+from ..core.judge import judge_hidden_parts
 from ..core.kernels.shared import gram
 from ..core.rule import Rule
 from ..core.start import window_length
@@ -19,8 +21,12 @@ from ..core.state import Info, State, check_state
 from ..core.step import init as first_state
 from ..core.step import step
 
+# Components of the paper's rule where nobody says how many.
+USUAL_COMPONENTS = 30
+
 Matrix = NDArray[Any]
 Init = str | NDArray[Any]
+GetRows = Callable[[], Any]
 
 
 class AnyState(Protocol):
@@ -45,11 +51,18 @@ class Engine(Protocol):
     name: ClassVar[str]
     """As files tell it."""
     state_type: ClassVar[type]
+    rule_type: ClassVar[type]
 
-    def rows_needed(self, n_components: int) -> int:
+    starts_late: ClassVar[bool]
+    """Whether a state is made when it is needed only, while the stream is young: it costs more."""
+
+    turns_atoms: ClassVar[bool]
+    """Whether a step may exchange the atoms: the codes it returns may be of the old ones."""
+
+    def rows_needed(self, rule: Any, n_components: int | None, n_features: int) -> int:
         """How many rows at the head of a stream the first state depends on."""
 
-    def start(self, head: Any, n_components: int, rule: Any, init: Init, seed: int) -> Any:
+    def start(self, head: Any, n_components: int | None, rule: Any, init: Init, seed: int) -> Any:
         """The state before the first step, from rows at the head of the stream."""
 
     def step(self, state: Any, rows: Any, *, reuse: bool) -> tuple[Any, Matrix, Info]:
@@ -59,17 +72,47 @@ class Engine(Protocol):
         as it is.
         """
 
-    def encode(self, state: Any, rows: Any) -> tuple[Matrix, Info]:
-        """Codes of rows, with their energies."""
+    def encode(self, state: Any, rows: Any) -> Matrix:
+        """Codes of rows."""
 
     def decode(self, state: Any, codes: Matrix) -> Matrix:
         """Rows from codes, in the dictionary's type; infinite where they overflow it."""
 
+    def fill(self, state: Any, rows: Any) -> Matrix:
+        """Rows as an array in which missing entries are filled; observed ones stay."""
+
+    def judge(self, state: Any, rows: Any) -> Info:
+        """Energies of what is predicted of entries that did not make their row's code."""
+
     def components(self, state: Any) -> Matrix:
         """The dictionary in the data's units, an atom in a row."""
 
+    def n_components(self, state: Any) -> int:
+        """How many entries a code has."""
+
     def begin_pass(self, state: Any) -> Any:
         """The state at the beginning of another pass: no row comes before the next."""
+
+    def sample_rows(self, n_features: int) -> int:
+        """How many rows `conclude` is to be shown."""
+
+    def conclude(self, state: Any, sample: GetRows, last_rows: GetRows) -> Any:
+        """The state at the end of a fit.
+
+        Parameters
+        ----------
+        state : Any
+        sample : callable
+            Gives some rows that were learned from, in any order.
+        last_rows : callable
+            Gives the last rows, in their order.
+        """
+
+    def rows_kept(self, rule: Any, n_features: int) -> int:
+        """How many of the last rows `recall` is to be shown."""
+
+    def recall(self, state: Any, last_rows: Matrix) -> Any:
+        """The state as it is used after the last rows, which were learned from."""
 
     def with_rule(self, state: Any, rule: Any) -> Any:
         """The state, to go on under another rule."""
@@ -83,13 +126,19 @@ class Broyden:
 
     name: ClassVar[str] = "broyden"
     state_type: ClassVar[type] = State
+    rule_type: ClassVar[type] = Rule
+    starts_late: ClassVar[bool] = False
+    turns_atoms: ClassVar[bool] = False
 
-    def rows_needed(self, n_components: int) -> int:
+    def rows_needed(self, rule: Rule, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""
-        return window_length(n_components)
+        return window_length(n_components or USUAL_COMPONENTS)
 
-    def start(self, head: Any, n_components: int, rule: Rule, init: Init, seed: int) -> State:
+    def start(
+        self, head: Any, n_components: int | None, rule: Rule, init: Init, seed: int
+    ) -> State:
         """See `Engine.start`."""
+        n_components = n_components or USUAL_COMPONENTS
         return first_state(head, n_components, rule, init=init, seed=seed)
 
     def step(self, state: State, rows: Any, *, reuse: bool) -> tuple[State, Matrix, Info]:
@@ -100,10 +149,9 @@ class Broyden:
             state = replace(state, G=gram(state.C), drift=0)
         return state, codes, info.sound()
 
-    def encode(self, state: State, rows: Any) -> tuple[Matrix, Info]:
+    def encode(self, state: State, rows: Any) -> Matrix:
         """See `Engine.encode`."""
-        codes, info = encode(state, rows)
-        return codes, info.sound()
+        return encode(state, rows)[0]
 
     def decode(self, state: State, codes: Matrix) -> Matrix:
         """See `Engine.decode`."""
@@ -115,9 +163,45 @@ class Broyden:
         """See `Engine.components`."""
         return np.ascontiguousarray(state.C.T) * state.C.dtype.type(state.scale)
 
+    def fill(self, state: State, rows: Any) -> Matrix:
+        """See `Engine.fill`."""
+        return fill(state, rows)
+
+    def judge(self, state: State, rows: Any) -> Info:
+        """See `Engine.judge`."""
+        zero, unit = np.zeros(len(state.C)), np.full(len(state.C), state.scale)
+
+        def predict(shown: Matrix, visible: NDArray[np.bool_]) -> Matrix:
+            C = state.C * visible[:, None]  # zeros for the others: they make no difference
+            codes = encode(replace(state, C=C, G=gram(C)), shown)[0]
+            # Wider than the data's type, whose range it may exceed.
+            return (codes @ state.C[~visible].T.astype(np.float64)) * state.scale
+
+        return judge_hidden_parts(rows, zero, unit, predict).sound()
+
+    def n_components(self, state: State) -> int:
+        """See `Engine.n_components`."""
+        return state.C.shape[1]
+
     def begin_pass(self, state: State) -> State:
         """See `Engine.begin_pass`."""
         return replace(state, code=None)
+
+    def sample_rows(self, n_features: int) -> int:
+        """See `Engine.sample_rows`."""
+        return 0
+
+    def conclude(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
+        """See `Engine.conclude`: nothing is left to find."""
+        return state
+
+    def rows_kept(self, rule: Rule, n_features: int) -> int:
+        """See `Engine.rows_kept`."""
+        return 0
+
+    def recall(self, state: State, last_rows: Matrix) -> State:
+        """See `Engine.recall`: what has been learned is all there is."""
+        return state
 
     def with_rule(self, state: State, rule: Rule) -> State:
         """See `Engine.with_rule`."""
@@ -129,5 +213,3 @@ class Broyden:
 
 
 BROYDEN = Broyden()
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (BROYDEN,)}
-"""By the names that files tell."""

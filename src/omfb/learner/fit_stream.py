@@ -18,6 +18,10 @@ from .learner import Learner, Snapshot
 PIPE_ROWS = 256
 # What is read ahead stays within this, but for one block.
 AHEAD_BYTES = 1 << 26
+# Rows of a block that an engine takes best, and how large such a block may be.
+WHOLE_BATCHES, WHOLE_BYTES = 256, 1 << 24
+# Rows in time that the engine is shown at the end.
+LAST_ROWS = 2048
 
 
 class StopFitting(Exception):  # noqa: N818
@@ -163,6 +167,16 @@ class _Fit:
             passes.finish()
         self._saver.save(self.at.snapshot, self.at.place)
 
+    def _conclude(self) -> None:
+        """Let the learner find what only the end of a fit can tell."""
+        learner, source = self._learner, self._source
+        if not source.rereadable:
+            return
+        learner.conclude(
+            lambda: _some_rows(source, learner.engine.sample_rows(source.n_features)),
+            lambda: _last_rows(source),
+        )
+
     def _pass(self) -> None:
         place = self.at.place
         blocks = self._blocks(place.position)
@@ -182,8 +196,12 @@ class _Fit:
         self._learner.settle()
 
     def _blocks(self, position: Position) -> Iterator[tuple[Any, Position]]:
-        source, batch_size = self._source, self._learner.rule.batch_size
+        source, batch_size = self._source, self._learner.rule.batch_size or 1
         length = rows_per_block(source.n_features, source.dtype, batch_size)
+        if WHOLE_BATCHES % batch_size == 0 and (
+            WHOLE_BATCHES * source.n_features * source.dtype.itemsize <= WHOLE_BYTES
+        ):
+            length = max(length, WHOLE_BATCHES)
         if not source.rereadable:
             length = min(length, self._rows_of_a_pipe(batch_size))
         shuffle = self._shuffle if source.rereadable else False
@@ -200,7 +218,11 @@ class _Fit:
         The number does not depend on how fast they come, as a fit that is resumed must cut the
         pipe into the same blocks. It is a multiple of the batch size.
         """
-        rows = max(PIPE_ROWS, self._learner.engine.rows_needed(self._learner.n_components))
+        learner = self._learner
+        rows = max(
+            PIPE_ROWS,
+            learner.engine.rows_needed(learner.rule, learner.n_components, self._source.n_features),
+        )
         return -(-rows // batch_size) * batch_size
 
     def _end_pass(self, stop: bool) -> None:
@@ -209,6 +231,7 @@ class _Fit:
         gained = place.error_before - error
         stop = stop or (self._tol > 0.0 and gained < self._tol * place.error_before)
         if stop or place.number >= self._max_iter:
+            self._conclude()
             place = replace(place, finished=True)
         else:
             random = self._rng.get_state(legacy=False)
@@ -234,6 +257,35 @@ class _Fit:
             done=1.0 if place.finished else done,
             finished=place.finished,
         )
+
+
+def _some_rows(source: Source, n_rows: int) -> Any:
+    """Rows from all over a source, as far as it can give them in random order."""
+    length = rows_per_block(source.n_features, source.dtype, 1)
+    taken: list[Any] = []
+    for block, _ in source.blocks(min(length, n_rows), True, np.random.RandomState(0)):
+        taken.append(block)
+        if sum(part.shape[0] for part in taken) >= n_rows:
+            break
+    return _together(taken)[:n_rows]
+
+
+def _last_rows(source: Source) -> Any:
+    """The last rows of a source, in their order."""
+    length = rows_per_block(source.n_features, source.dtype, 1)
+    taken: list[Any] = []
+    for block, _ in source.blocks(length, False, np.random.RandomState(0)):
+        taken.append(block)
+        while sum(part.shape[0] for part in taken[1:]) >= LAST_ROWS:
+            del taken[0]
+    return _together(taken)[-LAST_ROWS:]
+
+
+def _together(blocks: list[Any]) -> Any:
+    if len(blocks) == 1:
+        return blocks[0]
+    sparse = scipy.sparse.issparse(blocks[0])
+    return scipy.sparse.vstack(blocks, format="csr") if sparse else np.concatenate(blocks)
 
 
 def _observed(X: Any) -> NDArray[np.bool_]:

@@ -10,14 +10,13 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.blocks import dense_with_holes, sparse_with_holes
+from ..core.blocks import check_finite, dense_with_holes, sparse_with_holes
 from ..core.rule import Rule, checked_count
 from ..core.state import Info
-from .engine import BROYDEN, AnyState, Engine, Init
+from .engine import BROYDEN, AnyState, Engine, GetRows, Init
 
 NOTHING = Info(0.0, 0.0)
-# Rows that are filled together: bounds the memory of what is decoded.
-FILL_ROWS = 1024
+_NEVER = (None, None, None)
 # A dictionary smaller than this is copied faster than the features of a row are looked at.
 SMALL_DICTIONARY = 1 << 14
 
@@ -28,23 +27,34 @@ class Now:
 
     Attributes
     ----------
-    state : AnyState
+    state : AnyState or None
+        None while the stream is young and nobody has asked for it.
     totals : Info
         Energies of the pass so far.
     head : ndarray, sparse matrix or None
         The rows so far, while every new row may still enter the first dictionary.
+    last : tuple of ndarray or sparse matrix
+        The last rows, if the engine wants them, in blocks as they came.
     """
 
-    state: AnyState
+    state: AnyState | None
     totals: Info = NOTHING
     head: Any = None
+    last: tuple[Any, ...] = ()
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned from, in all passes."""
+        if self.state is None:
+            return int(self.head.shape[0])
+        return self.state.n_seen
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
     """All that a learner is at one moment; later rows leave it alone. Taking one costs nothing."""
 
-    n_components: int
+    n_components: int | None
     rule: Any
     init: Init
     seed: int
@@ -55,7 +65,7 @@ class Snapshot:
     @property
     def n_seen(self) -> int:
         """Rows learned from, in all passes."""
-        return 0 if self.now is None else self.now.state.n_seen
+        return 0 if self.now is None else self.now.n_seen
 
 
 class Learner:
@@ -67,8 +77,8 @@ class Learner:
 
     Parameters
     ----------
-    n_components : int
-        Atoms of the dictionary.
+    n_components : int or None, default=None
+        Atoms of the dictionary; None is the engine's choice.
     rule : Rule, default=Rule()
         How to learn.
     init : {"data", "random"} or ndarray of shape (n_components, n_features), default="data"
@@ -92,7 +102,7 @@ class Learner:
 
     def __init__(
         self,
-        n_components: int,
+        n_components: int | None = None,
         rule: Any = None,
         *,
         init: Init = "data",
@@ -100,11 +110,14 @@ class Learner:
         feature_names: list[str] | None = None,
         engine: Engine = BROYDEN,
     ) -> None:
-        self.n_components = checked_count("n_components", n_components, "how many atoms to learn")
+        if n_components is not None:
+            n_components = checked_count("n_components", n_components, "how many atoms to learn")
+        self.n_components = n_components
         self.init, self.seed, self.feature_names, self.engine = init, seed, feature_names, engine
         self._rule = Rule() if rule is None else rule
         self._now: Now | None = None
         self._second: _SecondCopy | None = None
+        self._recalled: tuple[Any, Any, Any] = _NEVER
         self._lock = threading.Lock()
 
     # -- what it is -------------------------------------------------------------------------
@@ -112,9 +125,40 @@ class Learner:
     @property
     def now(self) -> Now:
         """What was learned so far. As long as it is held, its arrays stay as they are."""
-        if self._now is None:
+        now = self._now
+        if now is None:
             raise ValueError("Nothing was learned yet: call `learn` first.")
-        return self._now
+        if now.state is None:
+            with self._lock:
+                now = self._now
+                assert now is not None
+                if now.state is None:
+                    state, _, info = self._first_learned(now.head, self._rule)
+                    now = self._now = replace(now, state=state, totals=info)
+        return now
+
+    @property
+    def state(self) -> Any:
+        """The state of the engine."""
+        return self.now.state
+
+    def used(self, rule: Any = None) -> Any:
+        """The state that rows are coded and filled by, under a rule or as before."""
+        now = self.now
+        state = now.state if rule is None else self.engine.with_rule(now.state, rule)
+        if not now.last:
+            return state
+        known, before, recalled = self._recalled
+        if known is not now or before != rule:
+            recalled = self.engine.recall(state, together(now.last))
+            self._recalled = now, rule, recalled
+        return recalled
+
+    @property
+    def last_rows(self) -> NDArray[Any] | None:
+        """The last rows that were learned from, as many as the engine keeps; None if none."""
+        now = self.now
+        return together(now.last) if now.last else None
 
     @property
     def started(self) -> bool:
@@ -124,22 +168,23 @@ class Learner:
     @property
     def rule(self) -> Any:
         """How it learns."""
-        return self._rule if self._now is None else self._now.state.rule
+        now = self._now
+        return self._rule if now is None or now.state is None else now.state.rule
 
     @property
     def n_features(self) -> int:
         """Features of a row."""
-        return len(self.now.state.C)
+        return int(self._anything().shape[1])
 
     @property
     def dtype(self) -> np.dtype[Any]:
         """float32 or float64, that of the first rows."""
-        return self.now.state.C.dtype
+        return self._anything().dtype
 
     @property
     def n_seen(self) -> int:
         """Rows learned from, in all passes."""
-        return self.now.state.n_seen if self.started else 0
+        return 0 if self._now is None else self._now.n_seen
 
     @property
     def error(self) -> float:
@@ -149,12 +194,12 @@ class Learner:
     @property
     def components(self) -> NDArray[Any]:
         """The dictionary, an atom in a row."""
-        return self.engine.components(self.now.state)
+        return self.engine.components(self.state)
 
     # -- what it does -----------------------------------------------------------------------
 
-    def learn(self, rows: Any, rule: Any = None) -> NDArray[Any]:
-        """Learn from rows, in the order given; return their codes.
+    def learn(self, rows: Any, rule: Any = None) -> NDArray[Any] | None:
+        """Learn from rows, in the order given; return their codes, if there are any yet.
 
         Parameters
         ----------
@@ -171,58 +216,78 @@ class Learner:
             if rows.shape[0] == 1:
                 return self._learn_one(now, state, rows)
             state, codes, info = self.engine.step(state, rows, reuse=False)
-            self._now = Now(state, now.totals.plus(info))
+            last = self._later(now, rows, state.rule)
+            self._now = Now(state, now.totals.plus(info), last=last)
             return codes
 
-    def encode(self, rows: Any, rule: Any = None) -> tuple[NDArray[Any], Info]:
-        """Codes of rows, and how much of the rows they explain."""
-        state = self.now.state
-        return self.engine.encode(
-            state if rule is None else self.engine.with_rule(state, rule), rows
-        )
+    def encode(self, rows: Any, rule: Any = None) -> NDArray[Any]:
+        """Codes of rows."""
+        return self.engine.encode(self.used(rule), rows)
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Rows from their codes, in the dictionary's type, whose range bounds them."""
-        return _decoded(self.engine, self.now.state, codes)
+        return _decoded(self.engine, self.state, codes)
 
     def fill(self, rows: Any, rule: Any = None) -> NDArray[Any]:
         """The rows as an array in which missing entries are filled; observed ones stay."""
-        now = self.now
-        state = now.state if rule is None else self.engine.with_rule(now.state, rule)
-        codes = self.engine.encode(state, rows)[0]
-        filled = dense_with_holes(rows).copy()
-        for start in range(0, len(filled), FILL_ROWS):
-            here = slice(start, start + FILL_ROWS)
-            missing = np.isnan(filled[here])
-            if missing.any():
-                made = _decoded(self.engine, state, codes[here])
-                np.copyto(filled[here], made, where=missing)
-        return filled
+        return _finite(self.engine.fill(self.used(rule), rows), rows)
+
+    def judge(self, rows: Any, rule: Any = None) -> Info:
+        """Energies of entries that were hidden from their rows' codes, and of their errors."""
+        state = self.state
+        return self.engine.judge(
+            state if rule is None else self.engine.with_rule(state, rule), rows
+        )
 
     def learn_and_fill(self, row: NDArray[Any]) -> NDArray[Any]:
         """Learn from one row (1, n_features); return the row that the model makes of it.
 
-        The code that learning found for the row serves to fill it, too: that is half the work of
-        learning and filling one after the other.
+        Where a step leaves the dictionary's atoms what they are, the code that learning found for
+        the row serves to fill it, too: that is half the work of learning and filling.
         """
-        return self.decode(self.learn(row.astype(self.dtype, copy=False)))
+        row = row.astype(self.dtype, copy=False)
+        codes = self.learn(row)
+        return self.fill(row) if self.engine.turns_atoms or codes is None else self.decode(codes)
 
     def begin_pass(self) -> None:
         """Begin another pass over the rows: energies are counted anew."""
+        state = self.state
         with self._lock:
-            self._now = Now(self.engine.begin_pass(self.now.state))
+            self._now = Now(self.engine.begin_pass(state))
+
+    def conclude(self, sample: GetRows, last_rows: GetRows) -> None:
+        """Find what is left to find at the end of a fit; see `Engine.conclude`."""
+        with self._lock:
+            now = self._now
+            assert now is not None
+            rows: list[Any] = []
+
+            def kept() -> Any:
+                rows[:] = rows or [last_rows()]
+                return rows[0]
+
+            state = self.engine.conclude(now.state, sample, kept)
+            count = self.engine.rows_kept(state.rule, len(state.C))
+            last = (rows[0][-count:],) if rows else now.last
+            self._now = replace(now, state=state, last=last)
 
     def settle(self) -> None:
         """Take the first dictionary as settled: the rows so far are all that it depends on."""
+        now = self.now
         with self._lock:
-            self._now = replace(self.now, head=None)
+            self._now = replace(now, head=None)
 
     def snapshot(self) -> Snapshot:
         """All that the learner is at this moment."""
         return Snapshot(
-            self.n_components, self._rule, self.init, self.seed, self.feature_names, self.engine,
+            self.n_components,
+            self._rule,
+            self.init,
+            self.seed,
+            self.feature_names,
+            self.engine,
             self._now,
-        )  # fmt: skip
+        )
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
@@ -247,21 +312,50 @@ class Learner:
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _learn_young(self, now: Now | None, rows: Any, rule: Any) -> NDArray[Any]:
+    def _anything(self) -> Any:
+        """Rows, or one atom for each feature, as the rows are: of their width and type."""
+        now = self._now
+        if now is not None and now.state is None:
+            return now.head
+        return self.state.C.T
+
+    def _first_learned(self, rows: Any, rule: Any) -> tuple[Any, NDArray[Any], Info]:
+        first = self.engine.start(rows, self.n_components, rule, self.init, self.seed)
+        return self.engine.step(first, rows, reuse=True)
+
+    def _learn_young(self, now: Now | None, rows: Any, rule: Any) -> NDArray[Any] | None:
         """Learn from a stream so young that every new row may still enter the first dictionary.
 
         The model is always what it would be had all rows so far come at once: that is what makes
-        it independent of how the stream is cut. The rows are kept until there are enough.
+        it independent of how the stream is cut. The rows are kept until there are enough; an engine
+        whose start costs much makes the state when somebody asks for it.
         """
         together = rows if now is None else joined(now.head, rows)
         rule = self.rule if rule is None else rule
-        first = self.engine.start(together, self.n_components, rule, self.init, self.seed)
-        state, codes, info = self.engine.step(first, together, reuse=True)
-        head = None
-        if together.shape[0] < self.engine.rows_needed(self.n_components):
-            head = rows.copy() if together is rows else together  # the rows are the caller's
-        self._now = Now(state, info, head)
+        needed = self.engine.rows_needed(rule, self.n_components, rows.shape[1])
+        young = together.shape[0] < needed
+        # The rows are the caller's.
+        head = None if not young else rows.copy() if together is rows else together
+        if self.engine.starts_late:  # what is infinite would spoil the units of all rows
+            check_finite(rows.data[None] if scipy.sparse.issparse(rows) else rows, squares=False)
+        if young and self.engine.starts_late:
+            self._rule, self._now = rule, Now(None, NOTHING, head, self._later(now, rows, rule))
+            return None
+        state, codes, info = self._first_learned(together, rule)
+        self._now = Now(state, info, head, self._later(now, rows, rule))
         return codes[-rows.shape[0] :]
+
+    def _later(self, now: Now | None, rows: Any, rule: Any) -> tuple[Any, ...]:
+        """The last rows, once these have been learned from."""
+        count = self.engine.rows_kept(rule, rows.shape[1])
+        if count == 0:
+            return ()
+        blocks = (*(() if now is None else now.last), rows[-count:].copy())
+        more = sum(block.shape[0] for block in blocks) - count
+        while more >= blocks[0].shape[0]:
+            more -= blocks[0].shape[0]
+            blocks = blocks[1:]
+        return (blocks[0][more:], *blocks[1:]) if more > 0 else blocks
 
     def _learn_one(self, now: Now, state: Any, row: Any) -> NDArray[Any]:
         """Learn from one row in a second copy of the dictionary, which then takes its place.
@@ -270,21 +364,22 @@ class Learner:
         uses it at the moment, or sees an interrupt, would have half of it.
         """
         second, self._second = self._second, None
-        C = now.state.C
+        C = state.C
         spare = C.copy() if second is None else second.up_to_date(C)
         state, codes, info = self.engine.step(replace(state, C=spare), row, reuse=True)
-        self._now = Now(state, now.totals.plus(info))
+        last = self._later(now, row, state.rule)
+        self._now = Now(state, now.totals.plus(info), last=last)
         if state.C is spare:
             self._second = _SecondCopy(C, spare, _observed_features(row, C))
         return codes
 
     def __getstate__(self) -> dict[str, Any]:
         kept = self.__dict__.copy()
-        del kept["_lock"], kept["_second"]
+        del kept["_lock"], kept["_second"], kept["_recalled"]
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept, _lock=threading.Lock(), _second=None)
+        self.__dict__.update(kept, _lock=threading.Lock(), _second=None, _recalled=_NEVER)
 
 
 class _SecondCopy:
@@ -329,14 +424,27 @@ def _observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:
 def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
     """Rows from codes; what the type cannot hold becomes the largest number that it can."""
     rows = engine.decode(state, codes)
-    if not np.isfinite(rows).all():
-        if not np.isfinite(codes).all():
-            raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
-        if np.isnan(rows).any():
-            raise ValueError("X holds codes so large that their rows overflow. Rescale them.")
-        largest = np.finfo(rows.dtype).max
-        np.clip(rows, -largest, largest, out=rows)
-    return rows
+    if not np.isfinite(rows).all() and not np.isfinite(codes).all():
+        raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
+    return _finite(rows, codes)
+
+
+def _finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
+    """The rows, what their type cannot hold being the largest number that it can."""
+    if np.isfinite(rows).all():
+        return rows
+    if np.isinf(made_of.data if scipy.sparse.issparse(made_of) else made_of).any():
+        raise ValueError("X contains infinity. Replace it, by NaN if it is unknown.")
+    if np.isnan(rows).any():
+        raise ValueError("X holds numbers so large that what is made of them overflows. Rescale X.")
+    largest = np.finfo(rows.dtype).max
+    return np.clip(rows, -largest, largest)
+
+
+def together(blocks: tuple[Any, ...]) -> NDArray[Any]:
+    """Blocks of rows as one array, NaN where they miss something."""
+    dense = [dense_with_holes(block) for block in blocks]
+    return dense[0] if len(dense) == 1 else np.concatenate(dense)
 
 
 def joined(head: Any, rows: Any) -> Any:

@@ -7,12 +7,14 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ..core.rule import LARGEST_COUNT
 from ..core.state import Info
 from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
-from .engine import ENGINES, Init
-from .learner import Now, Snapshot
+from .engine import Init
+from .engines import ENGINES
+from .learner import Now, Snapshot, together
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGEST_SEED = 2**64 - 1
@@ -34,7 +36,8 @@ def parts_of(snapshot: Snapshot) -> Parts:
     if now is None:
         raise ValueError("Nothing was learned yet: there is nothing to keep.")
     try:
-        snapshot.engine.check(now.state)
+        if now.state is not None:
+            snapshot.engine.check(now.state)
     except ValueError as error:
         raise ValueError(f"The model cannot be saved: {error}. Fit it again.") from error
     tensors: Tensors = {}
@@ -46,13 +49,16 @@ def parts_of(snapshot: Snapshot) -> Parts:
             "seed": int(snapshot.seed),
             "feature_names": _names_or_none(snapshot.feature_names),
         },
-        "state": flatten(now.state, "state", tensors),
+        "rule": None if now.state is not None else flatten(snapshot.rule, "rule", tensors),
+        "state": None if now.state is None else flatten(now.state, "state", tensors),
         "totals": {
             "residual": plain(now.totals.residual, "residual"),
             "energy": plain(now.totals.energy, "energy"),
         },
         "head": _head_parts(now.head, tensors),
     }
+    if now.last:
+        tensors["head.last"] = together(now.last)
     return Parts(header, tensors)
 
 
@@ -87,10 +93,22 @@ def init_parts(init: Init, name: str, tensors: Tensors) -> str | None:
 def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
     about = header["learner"]
     engine = ENGINES[about["engine"]]
-    state: Any = unflatten(engine.state_type, header["state"], tensors, "state")
-    engine.check(state)
-    n_features, n_components = state.C.shape
-    _demand(about["n_components"] == n_components, "its dictionary has another size")
+    state: Any = None
+    if header["state"] is not None:
+        state = unflatten(engine.state_type, header["state"], tensors, "state")
+        engine.check(state)
+        n_features, rule = len(state.C), state.rule
+    else:  # of a young stream the first rows are all that is known
+        rule = unflatten(engine.rule_type, header["rule"], tensors, "rule")
+        _demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
+        dense = header["head"] == "dense"
+        n_features = int(tensors["head"].shape[1] if dense else tensors["head.shape"][1])
+    n_components = about["n_components"]
+    known = n_components is None or type(n_components) is int
+    most = LARGEST_COUNT if known and n_components is not None else 1
+    _demand(known and 1 <= (n_components or 1) <= most, "a number of components that is none")
+    if n_components is not None and state is not None:
+        _demand(engine.n_components(state) <= n_components, "its dictionary has another size")
     init = tensors["learner.init"] if about["init"] is None else about["init"]
     _demand(isinstance(init, np.ndarray) or init in ("data", "random"), "no such start")
     names = about["feature_names"]
@@ -105,8 +123,9 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         state,
         Info(totals.residual, totals.energy),
         _head(header["head"], tensors, n_features),
+        _last(tensors, n_features),
     )
-    return Snapshot(n_components, state.rule, init, seed, names, engine, now)
+    return Snapshot(n_components, rule, init, seed, names, engine, now)
 
 
 @dataclass(frozen=True)
@@ -123,6 +142,7 @@ def _head_parts(head: Any, tensors: Tensors) -> str | None:
         tensors["head.data"] = head.data
         tensors["head.indices"] = head.indices.astype(np.int64)
         tensors["head.indptr"] = head.indptr.astype(np.int64)
+        tensors["head.shape"] = np.array(head.shape, np.int64)
         return "sparse"
     tensors["head"] = head
     return "dense"
@@ -143,6 +163,15 @@ def _head(kind: Any, tensors: Tensors, n_features: int) -> Any:
     matrix = scipy.sparse.csr_matrix((data, tensors["head.indices"], indptr), shape=shape)
     matrix.check_format(full_check=True)
     return matrix
+
+
+def _last(tensors: Tensors, n_features: int) -> tuple[Any, ...]:
+    rows = tensors.get("head.last")
+    if rows is None:
+        return ()
+    _demand(rows.ndim == 2 and rows.shape[1] == n_features, "its last rows do not fit")
+    _demand(rows.dtype in FLOATS and not np.isinf(rows).any(), "its last rows are no numbers")
+    return (rows,)
 
 
 def _names_or_none(names: list[str] | None) -> list[str] | None:

@@ -25,7 +25,7 @@ VERSION = 2
 READABLE = (1, 2)
 # What safetensors itself allows.
 LARGEST_HEADER = 100_000_000
-TYPES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "U8": 1}
+TYPES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
 
 Tensors = dict[str, NDArray[Any]]
 

@@ -1,0 +1,71 @@
+"""What is done to each entry of a block of rows: to units of the noise, to lists, and to a draw."""
+
+import numpy as np
+
+from .compiling import jit
+
+
+@jit
+def whiten(Y, center, inverse_noise, out, counts):
+    """out = (Y − center) / noise, NaN staying NaN; counts what each row observes.
+
+    Returns False where an entry is not finite, or too large for its square.
+    """
+    largest = 0.0
+    for t in range(Y.shape[0]):
+        count = 0
+        for i in range(Y.shape[1]):
+            value = (Y[t, i] - center[i]) * inverse_noise[i]
+            out[t, i] = value
+            known = value == value
+            count += known
+            largest = max(largest, abs(value) if known else 0.0)
+        counts[t] = count
+    return largest < 1e150
+
+
+@jit
+def mark(values, seen):
+    """Say which values are seen, and set the others to 0."""
+    for t in range(values.shape[0]):
+        for i in range(values.shape[1]):
+            known = values[t, i] == values[t, i]
+            seen[t, i] = known
+            values[t, i] = values[t, i] if known else 0.0
+
+
+@jit
+def listed(values, seen, counts):
+    """The entries that are seen, as starts, features, values."""
+    n, m = values.shape
+    starts = np.zeros(n + 1, np.int64)
+    for t in range(n):
+        starts[t + 1] = starts[t] + counts[t]
+    # Every entry is written, and the next one over it if it was missing: missing entries come at
+    # random, and a branch that is guessed wrong costs more than a write.
+    features = np.empty(starts[n] + 1, np.int32)
+    entries = np.empty(starts[n] + 1)
+    at = 0
+    for t in range(n):
+        for i in range(m):
+            features[at] = i
+            entries[at] = values[t, i]
+            at += seen[t, i]
+    return starts, features[:-1], entries[:-1]
+
+
+@jit
+def draws_of(Y, step, out):
+    """A number for each row that follows from every `step`-th of its values, NaN being 0."""
+    for t in range(Y.shape[0]):
+        mixed = np.uint64(14695981039346656037)
+        for i in range(0, Y.shape[1], step):
+            value = np.float64(Y[t, i])
+            # Half-open products of the value's own digits: no view of its bits is needed.
+            fraction = value - np.floor(value) if value == value else 0.0
+            whole = np.floor(value) if value == value else 0.0
+            digits = np.uint64(np.int64(fraction * 9007199254740992.0))
+            digits ^= np.uint64(np.int64(np.fmod(whole, 4503599627370496.0)))
+            mixed = (mixed ^ digits) * np.uint64(1099511628211)
+            mixed ^= mixed >> np.uint64(29)
+        out[t] = mixed

@@ -1,0 +1,190 @@
+"""Codes of rows under the model with nothing to tune, each with what is not known of it.
+
+With x̃ = (x, 1), the mean in the last column of C, noise 1, and Σ the covariance of a row of C,
+
+    A = G_Ω + w_Ω Σ + κ I,   x = A⁻¹(C_Ωᵀy − G_xμ − w_Ω Σ_xμ),   w_Ω = Σ_{i ∈ Ω} 1/f_i
+
+where G_xμ and Σ_xμ are last columns. The term with Σ says that C is uncertain; feature i, which has
+been observed f_i times as often as the average one, is known with the covariance Σ / f_i.
+
+An entry i whose residual from the other entries of its row, e_i / (1 − c_iᵀA⁻¹c_i), is beyond
+`limit` of its standard deviations is an outlier: it is dropped, the largest first, by
+
+    A⁻¹ ← A⁻¹ + u uᵀ / (1 − c_iᵀu),   x ← x − u e_i / (1 − c_iᵀu),   u = A⁻¹c_i.
+"""
+
+import numpy as np
+
+from .compiling import jit
+from .missing import observed_gram, project
+from .small import dot, invert, multiply
+
+# Outliers are few: at most one in so many entries of a row, and one.
+FEW_OF = 20
+
+
+@jit
+def code_rows(
+    C, G, Sigma, inverse_shares, kappa, limit, starts, features, values, first, last, P, energies,
+    X, covariances, total, weights, residual, freedom, dropped,
+):  # fmt: skip
+    """Codes X (q, r + 1) of rows first to last; their last entry is given.
+
+    P (q, r + 1) and energies (q,) are C_Ωᵀy and yᵀy, if they have been made already; else empty.
+    Adds weights[t] A⁻¹ to `total`, and fills A⁻¹ itself where `covariances` has room for it; fills
+    the residual energies and the degrees of freedom |Ω| − tr(A⁻¹G_Ω), and marks dropped entries.
+    """
+    r = C.shape[1] - 1
+    A = np.empty((r + 1, r + 1))
+    H = np.empty((r, r))
+    made = np.empty(r + 1)
+    g = np.empty(r + 1)
+    rhs = np.empty(r)
+    u = np.empty(r)
+    errors = np.empty(C.shape[0])
+    changed, count = False, 0.0
+    for t in range(first, last):
+        begin, end = starts[t], starts[t + 1]
+        seen, y, x = features[begin:end], values[begin:end], X[t]
+        one = x[r]
+        if P.shape[0] > 0:
+            b, energy = P[t], energies[t]
+        else:
+            b, energy = made, project(C, seen, y, made)
+        # Rows that miss the same entries share their system.
+        if t == first or changed or not same(seen, features[starts[t - 1] : begin]):
+            count = 0.0
+            for s in range(seen.shape[0]):
+                count += inverse_shares[seen[s]]
+            observed_gram(C, G, seen, A)
+            for i in range(r):
+                for j in range(r):
+                    H[i, j] = A[i, j] + count * Sigma[i, j]
+                H[i, i] += kappa
+            invert(H, 0.0)
+        for i in range(r):
+            rhs[i] = b[i] - one * (A[i, r] + count * Sigma[i, r])
+        changed = False
+        multiply(H, rhs, x[:r])
+        multiply(A, x, g)
+        left = energy
+        for j in range(r + 1):
+            left += x[j] * (g[j] - 2.0 * b[j])
+        free = 0.0
+        for i in range(r):
+            for j in range(r):
+                free += H[i, j] * A[i, j]
+        n_seen = seen.shape[0]
+        if limit < np.inf and left > limit * limit * 0.5:
+            n_dropped, left, free = drop_outliers(
+                C, seen, y, x, H, u, errors, limit, left, free, dropped[begin:end]
+            )
+            n_seen -= n_dropped
+            changed = n_dropped > 0  # H is that of fewer entries
+        residual[t] = max(left, 0.0)
+        freedom[t] = n_seen - min(free, 0.98 * n_seen)
+        for i in range(r):
+            for j in range(r):
+                total[i, j] += weights[t] * H[i, j]
+                if covariances.shape[0] > 0:
+                    covariances[t, i, j] = H[i, j]
+
+
+@jit
+def same(a, b):
+    """Whether two lists of features are the same."""
+    if a.shape[0] != b.shape[0]:
+        return False
+    alike = True
+    for i in range(a.shape[0]):
+        alike = alike and a[i] == b[i]
+    return alike
+
+
+@jit
+def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
+    """Drop entries beyond the limit from a row's code, the largest first.
+
+    Changes the code x and the inverse H in place, marks what was dropped, and returns how many
+    that were, the residual energy and the degrees of freedom that the code takes of the others. A
+    row in which many entries are far off shows something new: then all of them are believed.
+    """
+    r = H.shape[0]
+    count, most = 0, 1 + seen.shape[0] // FEW_OF
+    x_before, H_before = x.copy(), H.copy()
+    left_before, free_before = left, free
+    while True:
+        left = residuals(C, seen, y, x, dropped, errors)
+        at, lever = farthest(C, seen, H, u, errors, limit, dropped)
+        if at < 0:
+            return count, left, max(free, 0.0)
+        if count == most:
+            break
+        for i in range(r):
+            x[i] -= u[i] * errors[at] / (1.0 - lever)
+            for j in range(r):
+                H[i, j] += u[i] * u[j] / (1.0 - lever)
+        dropped[at] = True
+        free -= lever
+        count += 1
+    for i in range(r):
+        x[i] = x_before[i]
+        for j in range(r):
+            H[i, j] = H_before[i, j]
+    for s in range(seen.shape[0]):
+        dropped[s] = False
+    return 0, left_before, free_before
+
+
+@jit
+def residuals(C, seen, y, x, dropped, errors):
+    """Residuals of the entries that were not dropped, zero for the others; returns their energy."""
+    total = 0.0
+    for s in range(seen.shape[0]):
+        errors[s] = 0.0 if dropped[s] else y[s] - dot(C[seen[s]], x)
+        total += errors[s] * errors[s]
+    return total
+
+
+@jit
+def farthest(C, seen, H, u, errors, limit, dropped):
+    """The entry farthest from what the others say, if beyond the limit, else −1; and cᵀA⁻¹c.
+
+    Leaves A⁻¹c in u. An entry with a residual below half of the limit is not looked at: it would
+    have to make three quarters of its own code.
+    """
+    r = H.shape[0]
+    best, chosen, lever = limit, -1, 0.0
+    for again in range(2):  # the second time to make u of the one that was chosen
+        for s in range(seen.shape[0]):
+            if (again == 0 and abs(errors[s]) > 0.5 * limit) or (again == 1 and s == chosen):
+                c = C[seen[s]]
+                for i in range(r):
+                    u[i] = dot(H[i], c[:r])
+                own = min(dot(u, c[:r]), 0.98)
+                size = abs(errors[s]) / np.sqrt(1.0 - own)
+                if size > best:
+                    best, chosen, lever = size, s, own
+    return chosen, lever
+
+
+@jit
+def spread(C, H, Sigma, x, inverse_shares, kappa, features, out):
+    """Predictive variances of the given features, in units of their noise.
+
+    1 + κ cᵀA⁻¹c + (x̃ᵀΣx̃ + κ tr(A⁻¹Σ)) / f: the noise, what is not known of the code, and what is
+    not known of the dictionary.
+    """
+    r = H.shape[0]
+    unsure = 0.0
+    for i in range(r + 1):
+        unsure += x[i] * dot(Sigma[i], x)
+    for i in range(r):
+        for j in range(r):
+            unsure += kappa * H[i, j] * Sigma[i, j]
+    for s in range(features.shape[0]):
+        c = C[features[s]]
+        known = 0.0
+        for i in range(r):
+            known += c[i] * dot(H[i], c[:r])
+        out[s] = 1.0 + kappa * known + unsure * inverse_shares[features[s]]

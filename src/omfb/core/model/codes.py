@@ -1,0 +1,103 @@
+"""Codes of rows, given the dictionary; the work is shared by threads, row by row."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.posterior import code_rows
+from ..kernels.small import invert
+from ..kernels.threads import in_threads
+from .rows import Whitened
+from .state import Matrix, Model, Vector
+
+NO_LIMIT = np.inf
+
+
+class Codes(NamedTuple):
+    """Codes of some rows and what they leave unexplained."""
+
+    X: Matrix
+    """(q, r + 1); the last entry is that of the mean."""
+    unsure: Matrix
+    """(r, r): covariances of the codes, summed by the weights that were given."""
+    residual: Vector
+    """‖y − C x‖² of each row."""
+    freedom: Vector
+    """Degrees of freedom of that."""
+    covariances: Matrix
+    """(q, r, r) or (1, r, r) if all rows share one; empty if not asked for."""
+    dropped: NDArray[np.bool_]
+    """Entries that were taken for outliers, in the order of `Whitened.entries`; may be empty."""
+
+
+def codes_of(
+    model: Model, rows: Whitened, weights: Vector | None = None, *, limit: float = NO_LIMIT,
+    keep_covariances: bool = False,
+) -> Codes:  # fmt: skip
+    """Codes of rows by the dictionary of their batch; `weights` are those of their uncertainty."""
+    weights = np.ones(len(rows)) if weights is None else weights
+    if rows.complete and limit == NO_LIMIT:
+        assert rows.values is not None
+        return _complete(model, rows.values, weights, keep_covariances)
+    return _each(model, rows, weights, limit, keep_covariances)
+
+
+def complete_system(model: Model) -> tuple[Matrix, Vector]:
+    """A⁻¹ of complete rows, and what is taken off C_xᵀy before it is multiplied by that."""
+    r, count = model.n_components, float(model.rarity.sum())
+    H = model.G[:r, :r] + count * model.Sigma[:r, :r]
+    H[np.diag_indices(r)] += model.kappa
+    invert(H, 0.0)
+    return H, model.one * (model.G[:r, r] + count * model.Sigma[:r, r])
+
+
+def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool) -> Codes:
+    """Rows that share one system, by two products."""
+    r, (q, m) = model.n_components, Y.shape
+    P = (Y @ model.coding).astype(np.float64, copy=False)
+    H, pulled = complete_system(model)
+    X = np.empty((q, r + 1))
+    X[:, :r] = (P[:, :r] - pulled) @ H
+    X[:, r] = model.one
+    residual = squares_of(Y) + np.sum(X * (X @ model.G - 2.0 * P), axis=1)
+    free = m - min(float(np.sum(H * model.G[:r, :r])), 0.98 * m)
+    return Codes(
+        X, float(weights.sum()) * H, np.maximum(residual, 0.0), np.full(q, free),
+        H[None] if keep_covariances else np.empty((0, r, r)), np.zeros(0, bool),
+    )  # fmt: skip
+
+
+def _each(
+    model: Model, rows: Whitened, weights: Vector, limit: float, keep_covariances: bool
+) -> Codes:
+    """Rows with a system each."""
+    C = model.coding.astype(np.float64, copy=False)
+    q, r, entries = len(rows), model.n_components, rows.entries
+    P, energies = np.empty((0, r + 1)), np.empty(0)
+    if rows.values is not None:
+        P = (rows.values @ model.coding).astype(np.float64, copy=False)
+        energies = squares_of(rows.values)
+    X = np.zeros((q, r + 1))
+    X[:, r] = model.one
+    residual, freedom = np.zeros(q), np.zeros(q)
+    covariances = np.empty((q if keep_covariances else 0, r, r))
+    dropped = np.zeros(len(entries.values), bool)
+    totals: list[tuple[int, Matrix]] = []
+
+    def part(first: int, last: int) -> None:
+        total = np.zeros((r, r))
+        code_rows(
+            C, model.G, model.Sigma, model.rarity, model.kappa, limit, *entries, first, last,
+            P, energies, X, covariances, total, weights, residual, freedom, dropped,
+        )  # fmt: skip
+        totals.append((first, total))
+
+    in_threads(part, q, len(entries.values) * r * r)
+    unsure = sum((total for _, total in sorted(totals, key=lambda item: item[0])), np.zeros((r, r)))
+    return Codes(X, unsure, residual, freedom, covariances, dropped)
+
+
+def squares_of(Y: NDArray[Any]) -> Vector:
+    """yᵀy of each row."""
+    return np.matmul(Y[:, None, :], Y[:, :, None])[:, 0, 0].astype(np.float64, copy=False)

@@ -1,0 +1,212 @@
+"""Codes and filled values of rows, and how sure they are; nothing is learned."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..blocks import check_finite, dense_with_holes
+from ..judge import judge_hidden_parts
+from ..kernels.posterior import spread
+from ..kernels.shared import gram
+from ..state import Info
+from .check import outlier_limit
+from .codes import Codes, codes_of, complete_system
+from .rows import Whitened, whitened
+from .state import Matrix, Model, Vector, rarity_of
+
+# Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
+ROWS = 256
+# Of complete rows more, for larger products.
+PRODUCT_ROWS = 4096
+# Sizes of means beside the noise at which complete rows keep enough digits.
+MOST_OFFSET = {"float64": 1e5, "float32": 1e2}
+
+
+class Filled(NamedTuple):
+    """Rows without missing entries, and the predictive deviation of each entry: 0 if observed."""
+
+    rows: NDArray[Any]
+    deviations: NDArray[np.float64] | None
+
+
+def settled(model: Model) -> Model:
+    """The model as its rows so far have made it: codes by the dictionary as it is now."""
+    if model.C_codes is None:
+        return model
+    return replace(model, C_codes=None, G=gram(model.C), rarity=rarity_of(model.counts))
+
+
+def encode(model: Model, X: Any) -> Matrix:
+    """Codes (n_samples, n_components) of rows."""
+    model = settled(model)
+    codes = np.empty((X.shape[0], model.n_components))
+    known = _codes_of_complete(model, X, codes)
+    left = np.flatnonzero(~known)
+    for start in range(0, len(left), ROWS):
+        which = left[start : start + ROWS]
+        rows = whitened(model, X[which])
+        codes[which] = codes_of(model, rows, limit=outlier_limit(model)).X[:, :-1]
+    return codes
+
+
+def _codes_of_complete(model: Model, X: Any, codes: Matrix) -> NDArray[np.bool_]:
+    """Fill in the codes of complete rows by one product; tells which rows these are.
+
+    The rows themselves are multiplied, not what is left of them without their mean: where that is
+    a small part of them, too many digits would be lost, and it is left to the usual way.
+    """
+    none = np.zeros(X.shape[0], bool)
+    offset = model.center / model.noise
+    if scipy.sparse.issparse(X) or model.drops or X.dtype != model.C.dtype:
+        return none
+    if np.abs(offset).max() > MOST_OFFSET[str(X.dtype)]:
+        return none
+    r, C = model.n_components, model.C
+    scaled = C[:, :r] / model.noise.astype(C.dtype)[:, None]
+    system, pulled = complete_system(model)
+    pulled = pulled + offset @ C[:, :r].astype(np.float64)
+    known = none
+    for start in range(0, len(X), PRODUCT_ROWS):
+        here = slice(start, start + PRODUCT_ROWS)
+        with np.errstate(over="ignore", invalid="ignore"):
+            P = (X[here] @ scaled).astype(np.float64, copy=False)
+            codes[here] = (P - pulled) @ system
+        known[here] = np.isfinite(P).all(axis=1)
+    return known
+
+
+def decode(model: Model, codes: Matrix) -> NDArray[Any]:
+    """Rows in the data's units from their codes; infinite where they overflow their type."""
+    C = model.C
+    with np.errstate(over="ignore", invalid="ignore"):
+        rows = codes.astype(C.dtype, copy=False) @ C[:, :-1].T
+        rows = (rows + model.one * C[:, -1]) * model.noise + model.center
+        return rows.astype(C.dtype, copy=False)
+
+
+def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
+    """The rows of X with their missing entries filled; what is observed stays as it is."""
+    model = settled(model)
+    filled = dense_with_holes(X).astype(model.C.dtype)
+    spreads = np.zeros(filled.shape) if deviations else None
+    for start in range(0, len(filled), ROWS):
+        here = slice(start, start + ROWS)
+        missing = np.isnan(filled[here])
+        if not missing.any():
+            check_finite(filled[here], squares=False)
+            continue
+        rows = whitened(model, X[here])
+        codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=deviations)
+        np.copyto(filled[here], decode(model, codes.X[:, :-1]), where=missing)
+        if spreads is not None:
+            _fill_deviations(model, codes, missing, spreads[here])
+    return Filled(filled, spreads)
+
+
+def _fill_deviations(
+    model: Model, codes: Codes, missing: NDArray[np.bool_], out: NDArray[np.float64]
+) -> None:
+    rarity, kappa = model.rarity, model.kappa
+    C = model.C.astype(np.float64, copy=False)
+    for t in np.flatnonzero(missing.any(axis=1)).tolist():
+        which = np.flatnonzero(missing[t]).astype(np.int32)
+        variance = np.empty(len(which))
+        covariance = codes.covariances[min(t, len(codes.covariances) - 1)]
+        spread(C, covariance, model.Sigma, codes.X[t], rarity, kappa, which, variance)
+        out[t, which] = np.sqrt(variance) * model.noise[which]
+
+
+def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:
+    """n times the rows of X with missing entries drawn jointly from what the model believes.
+
+    For each draw one dictionary, then for each row a code given that row, then the noise.
+    """
+    model = settled(model)
+    r, m = model.n_components, len(model.C)
+    rows = dense_with_holes(X).astype(model.C.dtype)
+    roots = np.linalg.cholesky(model.Sigma)
+    deviations = np.sqrt(model.rarity)[:, None]
+    for _ in range(n):
+        C = model.C + deviations * (rng.standard_normal((m, r + 1)) @ roots.T)
+        drawn = rows.copy()
+        for here, part in _parts(model, X):
+            missing = np.isnan(rows[here])
+            if not missing.any():
+                continue
+            codes = codes_of(model, part, limit=outlier_limit(model), keep_covariances=True)
+            x = codes.X.copy()
+            x[:, :r] += _normal(codes.covariances, model.kappa, len(x), rng)
+            values = x @ C.T + rng.standard_normal((len(x), m))
+            np.copyto(drawn[here], values * model.noise + model.center, where=missing)
+        yield drawn
+
+
+def _normal(covariances: Matrix, kappa: float, n: int, rng: np.random.Generator) -> Matrix:
+    roots = np.linalg.cholesky(kappa * covariances)
+    drawn = rng.standard_normal((n, covariances.shape[1]))
+    return np.einsum("tij,tj->ti", np.broadcast_to(roots, (n, *roots.shape[1:])), drawn)
+
+
+def log_likelihood(model: Model, X: Any) -> Vector:
+    """Log-likelihood of what is observed of each row, given the dictionary.
+
+    y ~ N(μ, C Cᵀ + I) in units of the noise: by Woodbury, with A = C_ΩᵀC_Ω + I, the quadratic form
+    is ‖y − C x‖² + ‖x‖² at x = A⁻¹C_Ωᵀy, and the determinant is that of A.
+    """
+    model = settled(model)
+    r = model.n_components
+    exact = replace(
+        model, Sigma=np.zeros_like(model.Sigma), settings=replace(model.settings, ridge=None)
+    )
+    scores = np.empty(X.shape[0])
+    log_noise = np.log(model.noise)
+    for here, rows in _parts(exact, X):
+        codes = codes_of(exact, rows, keep_covariances=True)
+        x = codes.X[:, :r]
+        signs, inverse_logs = np.linalg.slogdet(codes.covariances)
+        del signs
+        entries = rows.entries
+        scale = np.add.reduceat(
+            np.append(log_noise[entries.features], 0.0), entries.starts[:-1]
+        ) * (np.diff(entries.starts) > 0)
+        quadratic = codes.residual + np.sum(x**2, axis=1)
+        count = np.diff(entries.starts)
+        scores[here] = -0.5 * (quadratic - inverse_logs + count * np.log(2.0 * np.pi)) - scale
+    return scores
+
+
+def judge(model: Model, X: Any) -> Info:
+    """Squared errors of entries that were hidden from their row's code, beside those of the mean.
+
+    In units of the features.
+    """
+    model = settled(model)
+    mean = model.center + model.one * model.noise * model.C[:, -1].astype(np.float64)
+
+    def predict(rows: NDArray[Any], visible: NDArray[np.bool_]) -> NDArray[Any]:
+        C = model.C[~visible].astype(np.float64)
+        codes = _codes_of_visible(model, rows, visible)
+        made = codes @ C[:, :-1].T + model.one * C[:, -1]
+        return made * model.noise[~visible] + model.center[~visible]
+
+    return judge_hidden_parts(X, mean, model.unit, predict)
+
+
+def _codes_of_visible(model: Model, rows: NDArray[Any], visible: NDArray[np.bool_]) -> Matrix:
+    """Codes of rows made of some of the features."""
+    if model.drops:  # what is hidden would be taken for outliers
+        return encode(model, np.where(visible, rows, np.nan).astype(rows.dtype))
+    # With zeros for the others in C, they make no difference, and no row has to be copied.
+    C = model.C * visible[:, None]
+    return encode(replace(model, C=C, G=gram(C), rarity=model.rarity * visible), rows)
+
+
+def _parts(model: Model, X: Any) -> Iterator[tuple[slice, Whitened]]:
+    """Some rows at a time, in units of the noise."""
+    for start in range(0, X.shape[0], ROWS):
+        here = slice(start, start + ROWS)
+        yield here, whitened(model, X[here])

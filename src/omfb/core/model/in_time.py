@@ -1,0 +1,216 @@
+"""Rows in time: what neighbouring rows tell of each other, used where that fills better.
+
+Codes and each feature's own residual follow autoregressions of order one, whose coefficients are
+found from rows in their order. Whether either memory is used is decided by hiding: what the rows
+miss, moved along in time, is hidden from them, and filled with and without.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..blocks import dense_with_holes
+from ..kernels.autoregression import bridge, eliminate, lag_products, substitute
+from ..kernels.posterior import spread
+from .check import N_BINS, binned, outlier_limit, quantile, rescaled
+from .codes import codes_of
+from .encode import Filled, settled
+from .rows import whitened
+from .state import Matrix, Memory, Model, Vector
+
+# Rows whose systems are kept at a time.
+PART = 128
+# Rows in their order that the memories are found from.
+WINDOW = 2048
+# The share of errors by which widths of intervals are compared.
+CENTRAL = 0.8
+# As many pairs of residuals without memory each feature's coefficient begins with.
+PAIRS_BEFORE = 20.0
+MOST_MEMORY = 0.999
+# Of the entries, at least, that must have been hidden to decide by.
+FEWEST_HIDDEN = 50
+# A memory must lower the squared error to this share of it.
+WORTH = 0.995
+
+
+def remembering(model: Model, X: Any) -> Model:
+    """The model with memories found from rows in their order, the last of them those of the stream.
+
+    Parameters
+    ----------
+    model : Model
+    X : ndarray of shape (n_rows, n_features)
+        Rows that follow each other; of many the last are used.
+    """
+    model = settled(model)
+    rows = dense_with_holes(X[-WINDOW:])
+    W = _in_units(model, rows)
+    found = _memory(model, W)
+    hidden = _moved(np.isnan(rows))
+    none = np.zeros_like
+    choices = [
+        replace(found, codes=codes, residuals=residuals)
+        for codes in (none(found.codes), found.codes)
+        for residuals in (none(found.residuals), found.residuals)
+    ]
+    if hidden.sum() < FEWEST_HIDDEN:
+        return replace(model, memory=choices[-1])
+    shown = np.where(hidden, np.nan, rows)
+    losses = []
+    for choice in choices:
+        filled = fill_in_time(replace(model, memory=choice), shown).rows
+        losses.append(float(np.sum((((filled - rows) / model.unit)[hidden]) ** 2)))
+    best = int(np.argmin(losses))
+    best = best if losses[best] < WORTH * losses[0] else 0
+    plain = _errors_in_time(model, choices[0], shown, rows, hidden)
+    used = plain if best == 0 else _errors_in_time(model, choices[best], shown, rows, hidden)
+    # The dictionary has learned from what is hidden here, so that these errors are a little small:
+    # by as much as those without a memory are smaller than those of entries that it never saw.
+    honest = quantile(model, CENTRAL) / quantile(replace(model, histogram=plain), CENTRAL)
+    histogram = rescaled(used, 1.0 / max(honest, 1.0))
+    return replace(model, memory=replace(choices[best], histogram=histogram))
+
+
+def _errors_in_time(
+    model: Model, memory: Memory, shown: NDArray[Any], truth: NDArray[Any],
+    hidden: NDArray[np.bool_],
+) -> Vector:  # fmt: skip
+    """Histogram of errors of hidden entries, in units of their predicted deviation."""
+    filled, deviations = fill_in_time(replace(model, memory=memory), shown, deviations=True)
+    assert deviations is not None
+    return binned(np.abs(filled - truth)[hidden] / deviations[hidden])
+
+
+def fill_in_time(model: Model, X: Any, *, deviations: bool = False) -> Filled:
+    """Rows in time with their missing entries filled from each other as well."""
+    memory = model.memory
+    assert memory is not None
+    model = settled(model)
+    rows = dense_with_holes(X).astype(model.C.dtype)
+    W = _in_units(model, rows)
+    missing = np.isnan(rows)
+    codes, variances = _codes_in_time(model, rows, missing if deviations else None)
+    E = W - codes @ model.C.T.astype(np.float64)
+    means, remains = np.zeros_like(E), np.ones_like(E)
+    bridge(E, memory.residuals, means, remains)
+    values = W - E + means  # NaN where missing: filled below
+    made = codes @ model.C.T.astype(np.float64) + means
+    values = np.where(missing, made, values) * model.noise + model.center
+    np.copyto(rows, values, where=missing)
+    spreads = None
+    if deviations:
+        spreads = np.where(missing, np.sqrt(variances - 1.0 + remains), 0.0) * model.noise
+    return Filled(rows, spreads)
+
+
+def forecast(model: Model, steps: int) -> tuple[Matrix, Matrix]:
+    """Means and deviations (steps, n_features) of the rows that follow the last one."""
+    memory = model.memory
+    assert memory is not None
+    model = settled(model)
+    r, m = model.n_components, len(model.C)
+    means, deviations = np.empty((steps, m)), np.empty((steps, m))
+    C = model.C.astype(np.float64)
+    every = np.arange(m, dtype=np.int32)
+    for step in range(steps):
+        kept = memory.codes ** (step + 1)
+        x = np.append(kept * memory.code, model.one)
+        covariance = np.outer(kept, kept) * model.kappa * memory.covariance
+        covariance += np.diag(1.0 - kept**2)
+        variance = np.empty(m)
+        spread(C, covariance, model.Sigma, x, model.rarity, 1.0, every, variance)
+        left = memory.residuals ** (memory.age + step + 1)
+        means[step] = (C @ x + left * memory.residual) * model.noise + model.center
+        deviations[step] = np.sqrt(variance - left**2) * model.noise
+    assert r == len(memory.code)
+    return means, deviations
+
+
+def _in_units(model: Model, rows: NDArray[Any]) -> Matrix:
+    return (rows.astype(np.float64) - model.center) / model.noise
+
+
+def _memory(model: Model, W: Matrix) -> Memory:
+    """Coefficients of both memories, and the last row's code and residuals."""
+    rows = whitened(model, W * model.noise + model.center)
+    codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=True)
+    E = W - codes.X @ model.C.T.astype(np.float64)
+    r = model.n_components
+    known = np.flatnonzero(rows.shares > 0.0)
+    along = _coefficients(codes.X[:, :r], 0.0)
+    own = _coefficients(E, PAIRS_BEFORE)
+    seen = ~np.isnan(E)
+    last = len(E) - 1 - np.argmax(seen[::-1], axis=0)
+    age = np.where(seen.any(axis=0), len(E) - 1 - last, 0)
+    residual = np.where(seen.any(axis=0), E[last, np.arange(E.shape[1])], 0.0)
+    at = int(known[-1]) if len(known) else len(E) - 1
+    covariance = codes.covariances[min(at, len(codes.covariances) - 1)]
+    return Memory(
+        along, own, codes.X[at, :r].copy(), covariance.copy(), np.nan_to_num(residual), age,
+        np.zeros(N_BINS),
+    )  # fmt: skip
+
+
+def _coefficients(E: Matrix, pairs_before: float) -> Vector:
+    """What each column keeps from one row to the next."""
+    products, squares = np.zeros(E.shape[1]), np.zeros(E.shape[1])
+    lag_products(E, products, squares)
+    typical = float(np.nanmean(E**2)) if np.isfinite(E).any() else 1.0
+    kept = products / np.maximum(squares + pairs_before * typical, 1e-300)
+    return np.clip(kept, 0.0, MOST_MEMORY)
+
+
+def _moved(missing: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """What the rows miss, a third of the sequence later, where they do not miss it now."""
+    return np.roll(missing, len(missing) // 3, axis=0) & ~missing
+
+
+def _codes_in_time(
+    model: Model, rows: NDArray[Any], missing: NDArray[np.bool_] | None
+) -> tuple[Matrix, Matrix]:
+    """Codes (n, r + 1) of rows, and the variances of their missing entries beside the noise's."""
+    memory = model.memory
+    assert memory is not None
+    n, r, m = len(rows), model.n_components, len(model.C)
+    given = whitened(model, rows)
+    if missing is None and not memory.codes.any():
+        return codes_of(model, given, limit=outlier_limit(model)).X, np.empty((0, m))
+    entries = given.entries
+    C, kappa, phi = model.C.astype(np.float64, copy=False), model.kappa, memory.codes
+    starts = list(range(0, n, PART))
+    carries = [np.zeros((r, r + 1))]
+    inverses, eta = np.empty((PART, r, r)), np.empty((PART, r))
+
+    def eliminated(first: int, carry: Matrix) -> int:
+        last = min(first + PART, n)
+        eliminate(
+            C, model.G, model.Sigma, model.rarity, kappa, model.one, phi, *entries, first, last, n,
+            carry, inverses, eta,
+        )  # fmt: skip
+        return last
+
+    for first in starts:
+        carry = carries[-1].copy()
+        eliminated(first, carry)
+        carries.append(carry)
+    X, variances = np.empty((n, r + 1)), np.ones((n if missing is not None else 0, m))
+    X[:, r] = model.one
+    x_next, covariance_next = np.zeros(r), np.zeros((r, r))
+    covariances = np.empty((1 if missing is None else PART, r, r))
+    for first, carry in reversed(list(zip(starts, carries[:-1], strict=True))):
+        last = eliminated(first, carry.copy())
+        q = last - first
+        substitute(
+            inverses[:q], eta[:q], kappa, phi, last < n, x_next, covariance_next, X[first:last],
+            covariances,
+        )  # fmt: skip
+        if missing is None:
+            continue
+        for t in np.flatnonzero(missing[first:last].any(axis=1)).tolist():
+            which = np.flatnonzero(missing[first + t]).astype(np.int32)
+            out = np.empty(len(which))
+            spread(C, covariances[t], model.Sigma, X[first + t], model.rarity, kappa, which, out)
+            variances[first + t, which] = out
+    return X, variances

@@ -1,0 +1,76 @@
+"""Features that the head of the stream did not observe: their units are found when they begin.
+
+What is first observed of such a feature only tells its mean and deviation, at the end of a period;
+from then on it is learned as the others are. In units of nothing its values could be anything, and
+would spoil the codes of their rows.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..blocks import dense_with_holes
+from ..kernels.shared import gram
+from .state import Model
+
+# Entries of a feature from which its units are found.
+ENOUGH = 5
+
+
+def set_aside(model: Model, X: Any) -> tuple[Model, Any]:
+    """The model with what X tells of features to come, and X without them."""
+    if model.known.all():
+        return model, X
+    unknown = np.flatnonzero(~model.known)
+    values = dense_with_holes(X[:, unknown]).astype(np.float64)
+    seen = ~np.isnan(values)
+    if not seen.any():
+        return model, X
+    first = model.first.copy()
+    first[:, unknown] = _with(first[:, unknown], values, seen)
+    return replace(model, first=first), _without(X, unknown)
+
+
+def acquainted(model: Model) -> Model:
+    """The model to which features of which enough is known by now are known."""
+    new = ~model.known & (model.first[0] >= ENOUGH)
+    if not new.any():
+        return model
+    counts, means, squares = model.first[:, new]
+    deviations = np.sqrt(squares / (counts - 1.0))
+    deviations = np.where(deviations > 1e-10 * np.abs(means), deviations, np.abs(means))
+    center, unit, noise = model.center.copy(), model.unit.copy(), model.noise.copy()
+    C, errors, seen = model.C.copy(), model.errors.copy(), model.counts.copy()
+    center[new] = means if model.settings.center else 0.0
+    unit[new] = noise[new] = np.where(deviations > 0.0, deviations, unit[new])
+    C[new], errors[:, new], seen[new] = 0.0, 0.0, 0.0
+    return replace(
+        model, center=center, unit=unit, noise=noise, C=C, G=gram(C), errors=errors, counts=seen,
+        known=model.known | new,
+    )  # fmt: skip
+
+
+def _with(first: NDArray[Any], values: NDArray[Any], seen: NDArray[np.bool_]) -> NDArray[Any]:
+    """Counts, means and sums of squares about them, with more values."""
+    count, mean, squares = first
+    more = seen.sum(axis=0)
+    total = count + more
+    own = np.where(seen, values, 0.0).sum(axis=0) / np.maximum(more, 1)
+    spread = np.where(seen, values - own, 0.0)
+    apart = np.where(more > 0, own - mean, 0.0)
+    share = more / np.maximum(total, 1)
+    added = np.sum(spread**2, axis=0) + apart**2 * count * share
+    return np.array([total, mean + apart * share, squares + added])
+
+
+def _without(X: Any, unknown: NDArray[np.int64]) -> Any:
+    if scipy.sparse.issparse(X):
+        X = X.tocsr(copy=True)
+        X.data[np.isin(X.indices, unknown)] = np.nan
+        return X
+    X = np.array(X)
+    X[:, unknown] = np.nan
+    return X

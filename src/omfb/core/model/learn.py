@@ -1,0 +1,255 @@
+"""A step of the model: rows in batches, a revision after each period.
+
+A batch's codes come from the dictionary at its start. Then the dictionary learns from its rows one
+after the other, by recursive least squares (`kernels/recursion.py`). Where all rows are complete
+and all features have been observed alike that is, for codes X̃ with weights w,
+
+    S' = keep S + X̃ᵀ w X̃,   C' = C + (Y − X̃ Cᵀ)ᵀ w X̃ S'⁻¹
+
+two products with the rows, as in the paper's mini-batches. How a stream is cut into calls does not
+matter: amid a batch the model keeps the dictionary that makes its codes.
+"""
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..kernels.recursion import gains, learn_features, steps
+from ..kernels.shared import check_finite_step, gram
+from ..kernels.threads import in_threads
+from ..state import Info
+from .check import hide, judge_hidden, looking, outlier_limit
+from .codes import Codes, codes_of
+from .late import set_aside
+from .revise import revised
+from .rows import Whitened, by_feature, whitened
+from .schedule import batch_rows
+from .state import LEAST_SHARE, Matrix, Model, Vector, rarity_of
+
+# So many outliers in a row are a change of level: they are believed.
+BELIEVED = 5
+# Rows whose steps are made together: their number grows with its square.
+STEPS = 32
+# Observed shares from which on it is faster to go through all entries than through a list of them.
+MOSTLY = 0.3
+
+
+def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[Any], Info]:
+    """Learn from rows: return the next model, the rows' codes, and errors of what was hidden.
+
+    Parameters
+    ----------
+    model : Model
+        Where to start from; unchanged unless `reuse`.
+    X : ndarray or scipy.sparse of shape (n_samples, n_features)
+    reuse : bool, default=False
+        Allow writing into arrays of `model`, which is lost then.
+    """
+    codes = np.empty((X.shape[0], model.n_components), model.C.dtype)
+    given, judged = model.C, model.judged[0]
+    at = 0
+    while at < len(codes):
+        here = slice(at, at + min(model.batch_left, model.period_left))
+        model, X_codes = _learn_rows(model, X[here], reuse or model.C is not given)
+        codes[here] = X_codes[:, :-1]
+        at = here.stop
+        if model.batch_left == 0 or model.period_left == 0:
+            model = _next_batch(model)
+    return model, codes, Info(*(model.judged[0] - judged).tolist())
+
+
+def _next_batch(model: Model) -> Model:
+    """The model at the start of a batch, and of a period if one has ended."""
+    gappy = model.gappy or model.n_entries < model.n_seen * len(model.C)
+    left = batch_rows(model.n_seen, gappy, model.settings)
+    model = replace(looking(model), gappy=gappy, batch_left=left, rarity=rarity_of(model.counts))
+    if model.period_left == 0:
+        return revised(model)
+    return replace(model, C_codes=None, G=gram(model.C))
+
+
+class _Learned(NamedTuple):
+    """What rows change of a model."""
+
+    C: NDArray[Any]
+    S: Matrix
+    counts: Vector
+    errors: Matrix
+
+
+def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
+    """Learn from rows of one batch; also return their codes."""
+    forgotten, hidden = hide(model, X)
+    model = judge_hidden(model, hidden)
+    model, known = set_aside(model, X)
+    rows, q = whitened(model, known, forgotten), X.shape[0]
+    n_entries = round(float(rows.shares.sum()) * len(model.C))
+    keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
+    after = np.append(np.cumprod(keep[:0:-1])[::-1], 1.0)  # what the rows after it leave of a row
+    weights = after * rows.shares * model.kappa
+    codes = _alternated(model, rows, keep, after, weights)
+    if codes.dropped.any():
+        model, rows = _without_outliers(model, rows, codes)
+    leverage = np.maximum(np.sum((codes.X @ model.Sigma) * codes.X, axis=1), 0.0)
+    learned = _updated(model, rows, codes, keep, after, leverage, reuse)
+    check_finite_step(codes.X, learned.S)
+    faded = float(np.prod(keep))
+    return replace(
+        model,
+        C=learned.C,
+        C_codes=model.coding,
+        S=learned.S,
+        counts=learned.counts,
+        errors=learned.errors,
+        unsure=faded * model.unsure + codes.unsure,
+        weight=faded * model.weight + float(weights.sum()),
+        held=faded * model.held,
+        energy=faded * model.energy + float(np.sum(after * codes.residual / (1.0 + leverage))),
+        freedom=faded * model.freedom + float(np.sum(after * codes.freedom)),
+        n_rows=faded * model.n_rows + float(np.sum(after * rows.shares)),
+        n_seen=model.n_seen + q,
+        n_entries=model.n_entries + n_entries,
+        batch_left=model.batch_left - q,
+        period_left=model.period_left - q,
+    ), codes.X
+
+
+def _alternated(
+    model: Model, rows: Whitened, keep: Vector, after: Vector, weights: Vector
+) -> Codes:
+    """Codes by the batch's dictionary or, where more rounds are asked for, by what it becomes."""
+    limit = outlier_limit(model)
+    codes = codes_of(model, rows, weights, limit=limit)
+    for _ in range((model.settings.inner_iter or 1) - 1):
+        leverage = np.maximum(np.sum((codes.X @ model.Sigma) * codes.X, axis=1), 0.0)
+        tried = _updated(model, rows, codes, keep, after, leverage, False).C
+        again = replace(model, C_codes=tried, G=gram(tried))
+        codes = codes_of(again, rows, weights, limit=limit)
+    return codes
+
+
+def _updated(
+    model: Model, rows: Whitened, codes: Codes, keep: Vector, after: Vector, leverage: Vector,
+    reuse: bool,
+) -> _Learned:  # fmt: skip
+    """What some rows with these codes change."""
+    alike = model.counts.max() - model.counts.min() <= 1e-9 * model.counts.max()
+    if rows.complete and alike:
+        return _by_products(model, rows.values, codes, keep, after, leverage)
+    return _by_recursion(model, rows, codes, keep, leverage, reuse)
+
+
+def _by_products(
+    model: Model, Y: Any, codes: Codes, keep: Vector, after: Vector, leverage: Vector
+) -> _Learned:
+    """Complete rows, and features that have all been observed alike."""
+    X, C, dtype = codes.X, model.C, model.C.dtype
+    faded = float(np.prod(keep))
+    gathered = (X.T * after) @ X
+    S = faded * model.S + gathered
+    back = np.linalg.inv(S)
+    B = ((X * after[:, None]) @ back).astype(dtype)
+    if 2 * len(X) < len(S):  # so few rows are cheaper by what they leave unexplained
+        new = C + (Y - X.astype(dtype) @ C.T).T @ B
+    else:
+        new = C @ (np.eye(len(S)) - gathered @ back).astype(dtype) + Y.T @ B
+    errors = model.errors
+    if model.settings.noise == "feature":
+        errors = faded * errors
+        errors[0] += _residual_squares(model.coding, Y, X, after / (1.0 + leverage))
+        errors[1] += after.sum()
+    return _Learned(new, S, faded * model.counts + after.sum(), errors)
+
+
+def _residual_squares(C: NDArray[Any], Y: NDArray[Any], X: Matrix, weights: Vector) -> Vector:
+    """Σ_t w_t (y_t − C x̃_t)² of each feature, without the residuals."""
+    product = Y.T @ (X * weights[:, None]).astype(C.dtype)
+    fitted = C @ ((X.T * weights) @ X).astype(C.dtype)
+    energy = weights @ (Y.astype(np.float64) ** 2)
+    energy += np.sum((fitted - 2.0 * product).astype(np.float64) * C, axis=1)
+    return np.maximum(energy, 0.0)
+
+
+def _by_recursion(
+    model: Model, rows: Whitened, codes: Codes, keep: Vector, leverage: Vector, reuse: bool
+) -> _Learned:
+    """Any rows, one after the other."""
+    X, m, before = codes.X, len(model.C), model.coding
+    S = model.S.copy()
+    S_inverse = np.linalg.inv(S)
+    Z, h = np.empty_like(X), np.empty(len(X))
+    gains(S, S_inverse, X, rows.shares, keep, Z, h)
+    mean_counts = _mean_counts(model.n_rows, keep, rows.shares)
+    counts, errors = model.counts.copy(), model.errors.copy()
+    if rows.values is not None and rows.shares.mean() > MOSTLY:
+        C = _by_steps(model, rows, X, Z, h, leverage, keep, mean_counts, counts, errors)
+        return _Learned(C, S, counts, errors)
+    mine = reuse and before is not model.C and model.C.dtype == np.float64
+    C = model.C if mine else model.C.astype(np.float64)
+    columns = by_feature(rows.entries, m)
+    before = before.astype(np.float64, copy=False)
+    in_threads(
+        lambda first, last: learn_features(
+            C, before, *columns, first, last, X, Z, h, leverage, keep, mean_counts, counts, errors,
+            LEAST_SHARE,
+        ),
+        m,
+        4 * len(columns.values) * X.shape[1],
+    )  # fmt: skip
+    return _Learned(C.astype(model.C.dtype, copy=False), S, counts, errors)
+
+
+def _by_steps(
+    model: Model, rows: Whitened, X: Matrix, Z: Matrix, h: Vector, leverage: Vector, keep: Vector,
+    mean_counts: Vector, counts: Vector, errors: Matrix,
+) -> NDArray[Any]:  # fmt: skip
+    """The dictionary after rows that are mostly observed; counts and errors change in place."""
+    C, before, Y = model.C, model.coding, rows.values
+    assert Y is not None
+    m, dtype = len(C), C.dtype
+    for start in range(0, len(X), STEPS):
+        part = slice(start, start + STEPS)
+        x, z = X[part].astype(dtype), Z[part].astype(dtype)
+        E_codes = (Y[part] - x @ before.T).astype(np.float64, copy=False)
+        E = E_codes.copy() if C is before else (Y[part] - x @ C.T).astype(np.float64, copy=False)
+        seen = np.ones(E.shape, bool) if rows.seen is None else rows.seen[part]
+        args = (
+            E, E_codes, seen, Z[part] @ X[part].T, h[part], leverage[part], keep[part],
+            mean_counts[part], counts, errors, LEAST_SHARE,
+        )  # fmt: skip
+        in_threads(partial(steps, *args), m, len(x) * E.size)
+        C = C + E.astype(dtype, copy=False).T @ z
+    return C
+
+
+def _mean_counts(n_rows: float, keep: Vector, shares: Vector) -> Vector:
+    """The average feature's count as each row finds it, faded by that row."""
+    means = np.empty(len(keep))
+    for t, (kept, share) in enumerate(zip(keep.tolist(), shares.tolist(), strict=True)):
+        n_rows *= kept
+        means[t] = max(n_rows, 1e-9)
+        n_rows += share
+    return means
+
+
+def _without_outliers(model: Model, rows: Whitened, codes: Codes) -> tuple[Model, Whitened]:
+    """The rows without entries that are outliers, which are counted.
+
+    A run of outliers of one feature is a change of its level: its last entries are believed.
+    """
+    dropped = codes.dropped.copy()
+    features = rows.entries.features
+    runs, outliers = model.runs.copy(), model.outliers.copy()
+    runs[features[~dropped]] = 0  # at least one entry fits: whatever began before it has ended
+    for feature in np.unique(features[dropped]).tolist():
+        run = int(model.runs[feature])
+        for at in np.flatnonzero(features == feature).tolist():
+            run = run + 1 if dropped[at] else 0
+            if run > BELIEVED:
+                dropped[at] = False
+            outliers[feature] += dropped[at]
+        runs[feature] = run
+    return replace(model, outliers=outliers, runs=runs), rows.without(dropped)

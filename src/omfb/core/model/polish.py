@@ -1,0 +1,108 @@
+"""The last touch for a short table: each feature gets a precision of its own.
+
+Over a stream all features share one precision S, by how often each was observed. That is not enough
+where a feature is missing just when codes are unlike their usual selves, as in one long gap of a
+table whose levels drift: its loadings would be believed in directions in which it was never seen. A
+few rounds of codes and features solved exactly (`kernels/solve_features.py`) put that right.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..kernels.shared import Rows, gram
+from ..kernels.solve_features import add_rows, solve_features
+from ..kernels.threads import in_threads
+from .check import hide, outlier_limit
+from .codes import codes_of
+from .rows import Whitened, by_feature, whitened
+from .state import Matrix, Model
+
+ROUNDS = 2
+# Rows whose codes' covariances are held at a time.
+PART = 256
+# Entries of all precisions, and multiply-adds of a round: more is not worth waiting for.
+MOST_ENTRIES, MOST_WORK = 1 << 23, 1e9
+
+
+def polished(model: Model, X: Any) -> Model:
+    """The model after a few rounds over a whole table, if that is short enough."""
+    m, R = model.C.shape
+    if not model.gappy:
+        return _polished_complete(model, X)
+    if m * R * R > MOST_ENTRIES:
+        return model
+    rows = [
+        whitened(model, part, hide(model, part)[0])
+        for part in (X[start : start + PART] for start in range(0, X.shape[0], PART))
+    ]
+    observed = sum(len(part.entries.values) for part in rows)
+    lacking = X.shape[0] * m - observed
+    if min(lacking, observed) * R * R > MOST_WORK:
+        return model
+    for _ in range(ROUNDS):
+        C = _solved(model, rows, missing=lacking < observed).astype(model.C.dtype)
+        model = replace(model, C=C, G=gram(C))
+    return model
+
+
+def _polished_complete(model: Model, X: Any) -> Model:
+    """One round for complete rows: all features share a system, and it takes two products."""
+    rows = whitened(model, X)
+    if not rows.complete:
+        return model
+    codes = codes_of(model, rows)
+    S = codes.X.T @ codes.X + np.diag(1.0 / model.v)
+    S[:-1, :-1] += codes.unsure
+    C = rows.values.T @ (codes.X @ np.linalg.inv(S)).astype(model.C.dtype)  # type: ignore[union-attr]
+    return replace(model, C=C, G=gram(C))
+
+
+def _solved(model: Model, rows: list[Whitened], missing: bool) -> Matrix:
+    """The dictionary, each feature solved from the rows that observe it."""
+    m, R = model.C.shape
+    S, everything = np.zeros((m, R, R)), np.zeros((R, R))
+    right = np.zeros((m, R))
+    for part in rows:
+        codes = codes_of(model, part, limit=outlier_limit(model), keep_covariances=True)
+        X = codes.X
+        if missing:
+            everything += X.T @ X
+            everything[:-1, :-1] += codes.unsure
+        pattern = by_feature(_complement(part, m) if missing else part.entries, m)
+        _add(S, -1.0 if missing else 1.0, X, codes.covariances, pattern)
+        if part.values is not None:
+            right += part.values.T.astype(np.float64) @ X
+        else:
+            columns = by_feature(part.entries, m)
+            which = np.repeat(np.arange(m), np.diff(columns.starts))
+            np.add.at(right, which, columns.values[:, None] * X[columns.features])
+    C = model.C.astype(np.float64)
+    prior = 1.0 / model.v
+    in_threads(
+        lambda first, last: solve_features(S, everything, prior, right, first, last, C),
+        m,
+        m * R**3,
+    )
+    return C
+
+
+def _add(S: Matrix, sign: float, X: Matrix, covariances: Matrix, pattern: Rows) -> None:
+    in_threads(
+        lambda first, last: add_rows(
+            S, sign, X, covariances, pattern.starts, pattern.features, first, last
+        ),
+        len(S),
+        len(pattern.values) * X.shape[1] ** 2,
+    )
+
+
+def _complement(rows: Whitened, n_features: int) -> Rows:
+    """What is missing of each row, in place of what is observed."""
+    seen = np.zeros((len(rows), n_features), bool)
+    starts, features, _ = rows.entries
+    seen[np.repeat(np.arange(len(rows)), np.diff(starts)), features] = True
+    at, which = np.nonzero(~seen)
+    begins = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=len(rows)))])
+    return Rows(begins, which.astype(np.int32), np.ones(len(which)))

@@ -1,0 +1,124 @@
+"""Rows in the model's units: the noise is 1, and what is missing is 0 and marked."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..blocks import canonical, check_finite, sparse_rows
+from ..kernels.entries import listed, mark, whiten
+from ..kernels.shared import Rows
+from .state import Model, Vector
+
+Forgotten = tuple[int, NDArray[np.int32]]
+"""A row, and features of it that are to count as missing."""
+
+
+class Whitened:
+    """Rows in units of the noise.
+
+    Attributes
+    ----------
+    values : ndarray of shape (q, m) or None
+        All entries, 0 where missing; None of a sparse matrix.
+    seen : ndarray of shape (q, m) or None
+        Which are not missing; None if none is, or there are no `values`.
+    shares : ndarray of shape (q,)
+        Of the features, how many each row observes.
+    """
+
+    def __init__(
+        self, n_features: int, values: NDArray[Any] | None, seen: NDArray[np.bool_] | None,
+        counts: NDArray[np.int64], entries: Rows | None = None,
+    ) -> None:  # fmt: skip
+        self.values, self.seen, self._counts, self._entries = values, seen, counts, entries
+        self.shares: Vector = counts / n_features
+
+    def __len__(self) -> int:
+        return len(self.shares)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no entry is missing."""
+        return self.values is not None and self.seen is None
+
+    @cached_property
+    def entries(self) -> Rows:
+        """The observed entries, row by row, as float64: what is compiled for them is, once."""
+        if self._entries is not None:
+            return self._entries
+        assert self.values is not None
+        seen = np.ones(self.values.shape, bool) if self.seen is None else self.seen
+        return Rows(*listed(self.values, seen, self._counts))
+
+    def without(self, gone: NDArray[np.bool_]) -> "Whitened":
+        """The rows without some of their entries, given in the order of `entries`."""
+        starts, features, values = self.entries
+        kept = np.concatenate([[0], np.cumsum(~gone)])
+        rest = Rows(kept[starts], features[~gone], values[~gone])
+        counts = np.diff(rest.starts)
+        m = round(self._counts.max(initial=1) / max(self.shares.max(initial=0.0), 1e-300))
+        if self.values is None:
+            return Whitened(m, None, None, counts, rest)
+        dense, seen = self.values.copy(), np.ones(self.values.shape, bool)
+        if self.seen is not None:
+            seen = self.seen.copy()
+        rows = np.repeat(np.arange(len(self)), np.diff(starts))[gone]
+        dense[rows, features[gone]] = 0.0
+        seen[rows, features[gone]] = False
+        return Whitened(self.values.shape[1], dense, seen, counts, rest)
+
+
+def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> Whitened:
+    """The rows of an array or sparse matrix in units of the model's noise.
+
+    What is forgotten counts as missing.
+    """
+    m, dtype = len(model.C), model.C.dtype
+    inverse = 1.0 / model.noise
+    if scipy.sparse.issparse(X):
+        starts, features, values = _without(sparse_rows(canonical(X)), forgotten)
+        values = (values.astype(np.float64) - model.center[features]) * inverse[features]
+        check_finite(values[None])
+        return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
+    Y = np.ascontiguousarray(X)
+    Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
+    out, counts = np.empty(Y.shape, dtype), np.empty(len(Y), np.int64)
+    # In the data's own type: centre and unit are rounded no more than the data are.
+    if not whiten(Y, model.center.astype(dtype), inverse.astype(dtype), out, counts):
+        check_finite(Y)
+        raise ValueError(
+            "X contains values too large beside what the model has learned. Rescale X, or fit a "
+            "new model to data of this size."
+        )
+    for t, features in forgotten:
+        out[t, features] = np.nan
+        counts[t] -= len(features)
+    if len(counts) == 0 or counts.min() == m:
+        return Whitened(m, out, None, counts)
+    seen = np.empty(Y.shape, bool)
+    mark(out, seen)
+    return Whitened(m, out, seen, counts)
+
+
+def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:
+    if not forgotten:
+        return rows
+    kept = np.ones(len(rows.values), bool)
+    for t, features in forgotten:
+        here = slice(rows.starts[t], rows.starts[t + 1])
+        kept[here] = ~np.isin(rows.features[here], features)
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return Rows(before[rows.starts], rows.features[kept], rows.values[kept])
+
+
+def by_feature(rows: Rows, n_features: int) -> Rows:
+    """The same entries feature by feature: which rows observe each, and what."""
+    matrix = scipy.sparse.csr_array(
+        (rows.values, rows.features, rows.starts), shape=(len(rows), n_features)
+    ).tocsc()
+    starts = matrix.indptr.astype(np.int64)
+    return Rows(starts, matrix.indices.astype(np.int32, copy=False), matrix.data)

@@ -1,0 +1,144 @@
+"""The engine with nothing to tune (`omfb.core.model`), as a `Learner` wants it."""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..core.blocks import UnusableError
+from ..core.model import encode as coding
+from ..core.model.check import calibrated
+from ..core.model.in_time import WINDOW, fill_in_time, remembering
+from ..core.model.learn import learn
+from ..core.model.polish import polished
+from ..core.model.settings import Settings
+from ..core.model.start import head_rows, start
+from ..core.model.state import Model, check_model
+from ..core.state import Info
+from .engine import GetRows, Init, Matrix
+
+# Entries of rows that intervals are calibrated by: one row in eight hides something.
+SAMPLE_ENTRIES = 1 << 21
+# Of rows in time, at most so much is kept.
+KEPT_BYTES = 1 << 23
+
+
+class Bayes:
+    """Mean, units, noise and components found from the stream."""
+
+    name: ClassVar[str] = "bayes"
+    state_type: ClassVar[type] = Model
+    rule_type: ClassVar[type] = Settings
+    starts_late: ClassVar[bool] = True
+    turns_atoms: ClassVar[bool] = True
+
+    def rows_needed(self, rule: Settings, n_components: int | None, n_features: int) -> int:
+        """See `Engine.rows_needed`."""
+        return head_rows(n_features, rule.components_for(n_features))
+
+    def start(
+        self, head: Any, n_components: int | None, rule: Settings, init: Init, seed: int
+    ) -> Model:
+        """See `Engine.start`."""
+        return start(head, rule, seed, init)
+
+    def step(self, state: Model, rows: Any, *, reuse: bool) -> tuple[Model, Matrix, Info]:
+        """See `Engine.step`."""
+        # What neighbouring rows tell of each other is found from the last rows, on demand.
+        state = state if state.memory is None else replace(state, memory=None)
+        try:
+            with np.errstate(over="raise", invalid="raise"):
+                return learn(state, rows, reuse=reuse)
+        except (np.linalg.LinAlgError, FloatingPointError) as error:
+            raise UnusableError(
+                "contains values too large beside what the model has learned. Rescale X, or fit a "
+                "new model to data of this size."
+            ) from error
+
+    def encode(self, state: Model, rows: Any) -> Matrix:
+        """See `Engine.encode`."""
+        return coding.encode(state, rows)[:, _order(state)]
+
+    def decode(self, state: Model, codes: Matrix) -> Matrix:
+        """See `Engine.decode`."""
+        back = np.empty_like(codes)
+        back[:, _order(state)] = codes
+        return coding.decode(state, back)
+
+    def fill(self, state: Model, rows: Any) -> Matrix:
+        """See `Engine.fill`."""
+        if state.settings.in_time and state.memory is not None:
+            return fill_in_time(state, rows).rows
+        return coding.fill(state, rows).rows
+
+    def judge(self, state: Model, rows: Any) -> Info:
+        """See `Engine.judge`."""
+        return coding.judge(state, rows)
+
+    def components(self, state: Model) -> Matrix:
+        """See `Engine.components`."""
+        C = state.C[:, :-1] * state.noise[:, None]
+        return np.ascontiguousarray(C.T[_order(state)], dtype=state.C.dtype)
+
+    def n_components(self, state: Model) -> int:
+        """See `Engine.n_components`."""
+        return state.n_components
+
+    def begin_pass(self, state: Model) -> Model:
+        """See `Engine.begin_pass`."""
+        return replace(state, pass_rows=state.pass_rows or state.n_seen)
+
+    def sample_rows(self, n_features: int) -> int:
+        """See `Engine.sample_rows`."""
+        return max(256, min(4096, SAMPLE_ENTRIES // n_features))
+
+    def conclude(self, state: Model, sample: GetRows, last_rows: GetRows) -> Model:
+        """See `Engine.conclude`."""
+        state = coding.settled(state)
+        n_rows = state.pass_rows or state.n_seen
+        short = n_rows <= self.sample_rows(len(state.C))  # the sample is the whole table
+        if state.gappy or short:
+            rows = sample()
+            state = polished(state, rows) if short else state
+            state = calibrated(state, rows)
+        return remembering(state, last_rows()) if state.settings.in_time else state
+
+    def rows_kept(self, rule: Settings, n_features: int) -> int:
+        """See `Engine.rows_kept`: the last for its residuals, many if rows are in time."""
+        return min(WINDOW, max(1, KEPT_BYTES // (8 * n_features))) if rule.in_time else 1
+
+    def recall(self, state: Model, last_rows: Matrix) -> Model:
+        """See `Engine.recall`."""
+        if not state.settings.in_time or state.memory is not None:
+            return state
+        return remembering(state, last_rows)
+
+    def with_rule(self, state: Model, rule: Settings) -> Model:
+        """See `Engine.with_rule`."""
+        return state if rule == state.settings else replace(state, settings=rule)
+
+    def check(self, state: Model) -> None:
+        """See `Engine.check`."""
+        check_model(state)
+
+
+def explained(state: Model) -> Matrix:
+    """Variances of the components in the (scaled) data's units, in the order they are shown."""
+    scaled = _scaled(state)
+    with np.errstate(over="ignore"):
+        return np.sum(scaled**2, axis=0)[_order(state)]
+
+
+def _scaled(state: Model) -> Matrix:
+    unit = state.unit if state.settings.scale else np.ones_like(state.unit)
+    return state.C[:, :-1].astype(np.float64) * (state.noise / unit)[:, None]
+
+
+def _order(state: Model) -> Any:
+    """Components in falling order of their variance."""
+    scaled = _scaled(state)
+    scaled /= max(float(np.abs(scaled).max()), 1e-300)  # squares of huge data would overflow
+    return np.argsort(-np.sum(scaled**2, axis=0), kind="stable")
+
+
+BAYES = Bayes()

@@ -1,0 +1,260 @@
+"""How sure the model is: deviations, intervals, draws, likelihoods, forecasts; what it found."""
+
+import numpy as np
+import pytest
+from scipy.stats import multivariate_normal
+
+from omfb import OMFB, OMFBImputer
+
+from ..making import BOTH, rows
+
+
+def hidden_table(seed, n=1500, m=12, rank=3, missing=0.2):
+    """Rows of low rank in all units, and the same with missing entries."""
+    rng = np.random.default_rng(seed)
+    Y = rng.normal(size=(n, rank)) @ rng.normal(size=(rank, m)) + 0.3 * rng.normal(size=(n, m))
+    Y = Y * 10.0 ** rng.uniform(-3, 3, m) + 10.0 ** rng.uniform(-3, 3, m)
+    return Y, np.where(rng.random(Y.shape) < missing, np.nan, Y)
+
+
+@BOTH
+def test_deviations_are_those_of_the_errors(estimator):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        Y = rows(rng, 1500)
+        X = np.where(rng.random(Y.shape) < 0.2, np.nan, Y)
+        hidden = np.isnan(X)
+        model = estimator(random_state=0).fit(X)
+        filled, std = model.complete(X, return_std=True)
+        assert np.array_equal(filled, model.complete(X))
+        assert (std[~hidden] == 0.0).all()
+        assert (std[hidden] > 0.0).all()
+        assert 0.7 < np.sqrt(np.mean(((filled - Y)[hidden] / std[hidden]) ** 2)) < 1.25
+
+
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_intervals_hold_what_they_say(level):
+    shares = []
+    for seed in range(4):
+        Y, X = hidden_table(seed)
+        low, high = OMFBImputer(random_state=0).fit(X).interval(X, level)
+        hidden = np.isnan(X)
+        assert np.array_equal(low[~hidden], X[~hidden])
+        assert np.array_equal(high[~hidden], X[~hidden])
+        shares.append(np.mean(((low <= Y) & (high >= Y))[hidden]))
+    assert abs(np.mean(shares) - level) < 0.03
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -1, 2, np.nan, "x"])
+def test_a_level_is_between_0_and_1(rng, level):
+    X = rows(rng, holes=0.1)
+    with pytest.raises((ValueError, TypeError), match="level must be"):
+        OMFB(2).fit(X).interval(X, level)
+
+
+def test_draws_are_joint(rng):
+    """Two columns that are nearly the same stay so in each draw, where both are missing."""
+    Y = rows(rng, 1500)
+    Y[:, 1] = Y[:, 0] + 0.01 * rng.normal(size=len(Y))
+    X = np.where(rng.random(Y.shape) < 0.1, np.nan, Y)
+    model = OMFBImputer(random_state=0).fit(X)
+    row = np.full((1, 10), np.nan)
+    row[0, 5] = X[~np.isnan(X[:, 5]), 5][0]
+    drawn = model.sample(row, 4000, random_state=0)
+    assert drawn.shape == (4000, 1, 10)
+    assert (drawn[:, 0, 5] == row[0, 5]).all()
+    assert np.corrcoef(drawn[:, 0, 0], drawn[:, 0, 1])[0, 1] > 0.99
+    filled, std = model.complete(row, return_std=True)
+    missing = np.isnan(row[0])
+    apart = np.abs(drawn[:, 0].mean(axis=0) - filled[0])[missing]
+    assert (apart < 5.0 * std[0, missing] / np.sqrt(4000)).all()
+    assert np.allclose(drawn[:, 0, missing].std(axis=0), std[0, missing], rtol=0.1)
+    assert np.array_equal(
+        model.sample(row, 2, random_state=3), model.sample(row, 2, random_state=3)
+    )
+
+
+@BOTH
+def test_the_likelihood_is_the_dense_one(rng, estimator):
+    X = rows(rng, 600, holes=0.2)
+    X[7] = np.nan
+    model = estimator(random_state=0).fit(X)
+    W = model.components_.astype(np.float64)
+    noise = np.broadcast_to(model.noise_variance_, 10)
+    covariance = W.T @ W + np.diag(noise)
+    for row, score in zip(X[:30], model.score_samples(X[:30]), strict=True):
+        seen = ~np.isnan(row)
+        dense = 0.0
+        if seen.any():
+            part = covariance[np.ix_(seen, seen)]
+            dense = multivariate_normal.logpdf(row[seen], model.mean_[seen], part)
+        assert np.isclose(score, dense, rtol=1e-6, atol=1e-6)
+
+
+def walking(seed, n=3000, m=8):
+    """Rows of an AR(1)."""
+    rng = np.random.default_rng(seed)
+    codes = np.zeros((n, 2))
+    for t in range(1, n):
+        codes[t] = 0.95 * codes[t - 1] + rng.normal(size=2)
+    return 5.0 + codes @ rng.normal(size=(2, m)) + 0.3 * rng.normal(size=(n, m))
+
+
+def test_a_forecast_is_better_than_the_mean_and_knows_how_sure_it_is():
+    inside, errors, plain = [], [], []
+    for seed in range(5):
+        Y = walking(seed)
+        model = OMFBImputer(in_time=True, random_state=0).fit(Y[:2000])
+        for at in range(2000, 2400, 20):
+            model.partial_fit(Y[at - 20 if at > 2000 else at : at] if at > 2000 else Y[1999:2000])
+            means, low, high = model.forecast(5, level=0.9)
+            truth = Y[at : at + 5]
+            inside.append(np.mean((low <= truth) & (truth <= high)))
+            errors.append(np.mean((means[0] - truth[0]) ** 2))
+            plain.append(np.mean((model.mean_ - truth[0]) ** 2))
+            assert (
+                np.diff(high - low, axis=0) > -1e-9 * np.abs(high[1:])
+            ).all()  # less and less sure
+    assert np.mean(errors) < 0.5 * np.mean(plain)
+    assert 0.84 < np.mean(inside) < 0.96
+
+
+def test_streams_in_time_are_filled_as_those_that_were_fitted(rng):
+    """However a stream was cut; the last rows are part of the model, and of its file."""
+    Y = walking(0, 1200)
+    X = np.where(rng.random(Y.shape) < 0.3, np.nan, Y)
+    models = []
+    for cuts in ([], [1, 2, 700, 1100], [1150]):
+        model = OMFBImputer(in_time=True, random_state=0)
+        for part in np.split(X, cuts):
+            model.partial_fit(part)
+        models.append(model)
+    first = models[0].forecast(3)
+    for model in models[1:]:
+        assert np.allclose(model.forecast(3), first, rtol=1e-9)
+        assert np.allclose(model.complete(X), models[0].complete(X), rtol=1e-9)
+    hidden = np.isnan(X)
+    plain = OMFBImputer(in_time=False, random_state=0).partial_fit(X).complete(X)
+    error, without = ((f - Y)[hidden].std() for f in (models[0].complete(X), plain))
+    assert error <= 1.001 * without
+
+
+def test_a_loaded_stream_in_time_forecasts_the_same(tmp_path):
+    Y = walking(0, 900)
+    model = OMFBImputer(in_time=True, random_state=0).partial_fit(Y[:800])
+    model.save(tmp_path / "m.omfb")
+    loaded = OMFBImputer.load(tmp_path / "m.omfb")
+    assert np.array_equal(loaded.forecast(4), model.forecast(4))
+    for one in (model, loaded):
+        one.partial_fit(Y[800:])
+    assert np.array_equal(loaded.forecast(4), model.forecast(4))
+    assert np.array_equal(loaded.residuals_, model.residuals_)
+
+
+def test_a_forecast_needs_rows_in_time(rng):
+    with pytest.raises(ValueError, match="set in_time=True"):
+        OMFB(2).fit(rows(rng)).forecast()
+
+
+def test_the_residuals_of_the_last_rows(rng):
+    X = rows(rng, 500, holes=0.1)
+    model = OMFB(random_state=0).partial_fit(X[:450])
+    for row in X[450:]:
+        model.partial_fit(row[None])
+    made = model.inverse_transform(model.transform(X[-1:]))
+    np.testing.assert_allclose(model.residuals_, X[-1:] - made, rtol=1e-9, atol=1e-12)
+    kept = OMFB(in_time=True, random_state=0).partial_fit(X).residuals_
+    assert kept.shape == X.shape
+    assert np.array_equal(np.isnan(kept), np.isnan(X))
+
+
+def test_bounds_and_whole_numbers():
+    _, X = hidden_table(0)
+    X[:, 0] = np.round(3.0 * X[:, 0] / np.nanstd(X[:, 0]))
+    hidden = np.isnan(X)
+    top = np.nanmean(X, axis=0)
+    model = OMFBImputer(max_value=top, min_value=-np.inf, integers=True, random_state=0).fit(X)
+    low, high = model.interval(X)
+    for filled in (model.transform(X), model.complete(X), low, high, model.sample(X, 1)[0]):
+        assert (filled <= np.maximum(top, X, where=~hidden, out=top + 0 * filled)).all()
+        assert np.array_equal(filled[~hidden], X[~hidden])
+    free = OMFBImputer(integers=True, random_state=0).fit(X).transform(X)
+    assert np.array_equal(free[:, 0], np.round(free[:, 0]))
+    assert not np.array_equal(free[:, 1], np.round(free[:, 1]))
+
+
+@pytest.mark.parametrize(
+    ("bound", "message"), [([1.0, 2.0], "has shape"), (np.nan, "NaN"), ("x", "must be a number")]
+)
+def test_bounds_that_mean_nothing_are_refused(rng, bound, message):
+    X = rows(rng, holes=0.1)
+    with pytest.raises((TypeError, ValueError), match=f"min_value.*{message}"):
+        OMFBImputer(min_value=bound).fit(X).transform(X)
+
+
+def test_spikes_are_left_out_and_a_new_level_is_believed():
+    rises = []
+    for seed in range(3):
+        Y, X = hidden_table(seed, n=3000, m=30)
+        rng = np.random.default_rng(seed)
+        spikes = (rng.random(X.shape) < 0.01) & ~np.isnan(X)
+        spoiled = X + spikes * 10.0 * np.nanstd(X, axis=0)
+        hidden = np.isnan(X)
+        errors = []
+        for data in (X, spoiled):
+            model = OMFBImputer(random_state=0).fit(data)
+            errors.append(
+                np.sqrt(np.mean((((model.complete(data) - Y) / Y.std(axis=0))[hidden]) ** 2))
+            )
+        rises.append(errors[1] / errors[0])
+        assert model.outliers_.shape == (30,)
+        assert model.outliers_.sum() > 0.5 * spikes.sum()
+        off = OMFBImputer(outliers=False, random_state=0).fit(spoiled)
+        assert off.outliers_.sum() == 0
+    assert np.mean(rises) < 1.09
+    rng = np.random.default_rng(0)
+    Y = rows(rng, 4000, m=20)
+    Y[2000:, 3] += 50.0
+    model = OMFBImputer(memory=0.99, random_state=0).partial_fit(Y)
+    assert abs(model.mean_[3] - Y[2000:, 3].mean()) < 5.0
+
+
+def test_a_drift_shows_in_the_recent_error(rng):
+    before, after = rows(rng, 3000), rows(rng, 1000)
+    model = OMFB(random_state=0).partial_fit(before)
+    error, overall = model.recent_error_, model.prequential_error_
+    model.partial_fit(5.0 + 3.0 * after[:, ::-1])
+    assert model.recent_error_ > 1.5 * error
+    assert model.recent_error_ > model.prequential_error_ > 0.9 * overall
+
+
+@BOTH
+def test_what_was_found(rng, estimator):
+    Y = rows(rng, 4000, m=12) + 7.0
+    model = estimator(random_state=0).fit(Y)
+    assert 3 <= model.n_components_ < 12
+    ratio = model.explained_variance_ratio_
+    assert (np.diff(ratio) <= 0.0).all()
+    assert 0.9 < ratio[:3].sum() < 1.0
+    assert np.allclose(ratio, ratio[0] * model.explained_variance_ / model.explained_variance_[0])
+    assert np.allclose(model.mean_, Y.mean(axis=0), atol=0.05 * Y.std(axis=0).max())
+    assert np.allclose(np.sqrt(np.mean(model.noise_variance_)), 0.1, rtol=0.15)
+    if estimator is OMFBImputer:
+        assert np.allclose(model.scale_, Y.std(axis=0), rtol=0.3)
+        assert model.noise_variance_.shape == (12,)
+    else:
+        assert len(set(model.scale_)) == 1
+        assert isinstance(model.noise_variance_, float)
+
+
+@BOTH
+def test_a_rule_that_finds_nothing_says_so(rng, estimator):
+    X = rows(rng, holes=0.1)
+    model = estimator(2, memory=0.0).fit(X)
+    for name in ("mean_", "scale_", "noise_variance_", "explained_variance_", "outliers_",
+                 "recent_error_", "residuals_", "score_samples"):  # fmt: skip
+        assert not hasattr(model, name)
+    for call in (model.interval, model.sample, lambda X: model.complete(X, return_std=True)):
+        with pytest.raises(ValueError, match="knows nothing of noise"):
+            call(X)
+    assert model.n_components_ == 2

@@ -1,0 +1,101 @@
+"""Tables as users have them: columns that hold no numbers, times, and a search for parameters."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.model_selection import GridSearchCV, KFold
+
+from omfb import OMFB, OMFBImputer
+
+from ..conftest import SHARED
+from ..making import rows
+
+DATES = pd.date_range("2026-01-01", periods=200, freq="h")
+
+
+def mixed_pandas(rng):
+    X = rows(rng, 200, holes=0.1)
+    numbers = {f"f{i}": X[:, i] for i in range(10)}
+    return pd.DataFrame(
+        {
+            "text": ["a", None] * 100, **numbers, "date": DATES, "flag": np.arange(200) % 3 == 0,
+            "kind": pd.Categorical(["u", "v"] * 100),
+        }
+    )  # fmt: skip
+
+
+def mixed_polars(rng):
+    frame = mixed_pandas(rng)
+    frame["kind"] = frame["kind"].astype(str)
+    return pl.from_pandas(frame).with_columns(pl.col("kind").cast(pl.Categorical))
+
+
+OTHERS = ["text", "date", "flag", "kind"]
+
+
+@pytest.mark.parametrize("mixed", [mixed_pandas, mixed_polars])
+def test_columns_that_hold_no_numbers_are_passed_through(rng, mixed):
+    frame = mixed(rng)
+    model = OMFBImputer(random_state=0).fit(frame)
+    assert list(model.feature_names_in_) == [f"f{i}" for i in range(10)]
+    numbers = np.column_stack([frame[f"f{i}"].to_numpy() for i in range(10)])
+    for filled in (model.transform(frame), model.complete(frame), model.fit_transform(frame)):
+        assert type(filled) is type(frame)
+        assert list(filled.columns) == list(frame.columns)
+        for name in OTHERS:
+            assert filled[name].dtype == frame[name].dtype
+            assert filled[name].equals(frame[name])
+        values = np.column_stack([filled[f"f{i}"].to_numpy() for i in range(10)])
+        assert np.isfinite(values).all()
+        assert np.array_equal(values[~np.isnan(numbers)], numbers[~np.isnan(numbers)])
+    model.partial_fit(frame)
+    assert model.n_samples_seen_ > 200
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("mixed", [mixed_pandas, mixed_polars])
+def test_a_decomposition_names_the_column_that_holds_no_numbers(rng, mixed, name):
+    frame = mixed(rng)
+    kept = [column for column in frame.columns if column not in OTHERS or column == name]
+    with pytest.raises(ValueError, match=f"column '{name}' holds"):
+        OMFB().fit(frame[kept])
+    with pytest.raises(ValueError, match="no column of numbers"):
+        OMFBImputer().fit(frame[[name]])
+
+
+def test_a_frame_with_times_is_in_time(rng):
+    codes = np.cumsum(rng.normal(size=(200, 2)), axis=0)
+    Y = codes @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(200, 6))
+    frame = pd.DataFrame(Y, columns=list("abcdef"), index=DATES)
+    model = OMFBImputer(random_state=0).fit(frame)
+    assert model.forecast(2).shape == (2, 6)
+    assert model.partial_fit(frame[:1]).forecast(1).shape == (1, 6)
+    for other in (frame.reset_index(drop=True), frame):
+        plain = OMFBImputer(random_state=0, in_time=False if other is frame else None).fit(other)
+        with pytest.raises(ValueError, match="needs rows in time"):
+            plain.forecast()
+
+
+@pytest.mark.parametrize("name", ["beijing_air", "metr_la_week"])
+def test_a_search_picks_the_model_that_fills_hidden_cells_best(name):
+    """`score` judges entries that did not make the codes, so more components look no better."""
+    path = SHARED / "data" / f"{name}.npz"
+    if not path.is_file():
+        pytest.skip(f"{path.name} is not among the shared data")
+    with np.load(path) as arrays:
+        X = arrays["speed" if name == "metr_la_week" else "x"][:1500]
+    X = X.reshape(len(X), -1).astype(np.float64)
+    X = X[:, np.mean(np.isnan(X), axis=0) < 0.5]
+    X = (X - np.nanmean(X, axis=0)) / np.maximum(np.nanstd(X, axis=0), 1e-12)
+    # As many as `score` hides: with fewer, more components and less ridge may fill better.
+    hidden = (np.random.default_rng(0).random(X.shape) < 0.25) & ~np.isnan(X)
+    shown = np.where(hidden, np.nan, X)
+    grid = {"n_components": [2, 10, 40], "ridge": [0.0, 1.0, 100.0]}
+    rows_of_all_times = KFold(3, shuffle=True, random_state=0)
+    search = GridSearchCV(OMFB(random_state=0, max_iter=1), grid, cv=rows_of_all_times).fit(shown)
+    errors = []
+    for parameters in search.cv_results_["params"]:
+        model = OMFB(random_state=0, max_iter=1, **parameters).fit(shown)
+        errors.append(np.sqrt(np.mean((model.complete(shown) - X)[hidden] ** 2)))
+    assert errors[search.best_index_] <= 1.05 * min(errors)
