@@ -157,8 +157,8 @@ def _solved_again(model: OMFBImputer, table: Table) -> float:
     """RMSE of the first column by least squares on codes that do not see it."""
     without, hidden = table.X.copy(), table.hidden[:, 0]
     without[:, 0] = np.nan
-    norms = np.linalg.norm(model.components_, axis=1)
-    codes = model.learner_.encode(without)[:, norms > 1e-3 * norms.max()]
+    # Only of components in use: codes of the others are noise, which least squares would fit.
+    codes = model.learner_.encode(without)[:, : model.n_components_]
     codes = np.column_stack([codes, np.ones(len(codes))])
     solution = np.linalg.lstsq(codes[~hidden], table.X[~hidden, 0], rcond=None)[0]
     return rms(codes[hidden] @ solution - table.truth[hidden, 0])
