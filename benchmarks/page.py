@@ -68,8 +68,8 @@ def head(results: dict[str, Result]) -> Iterator[str]:
     yield "# Side by side: what was measured"
     yield ""
     yield "Written by `benchmarks/page.py` from `benchmarks/results/*.json`; no number is typed by"
-    yield "hand. `benchmarks/nothing_set.py` measures the first section, `make bench` what has peers;"
-    yield "`benchmarks/floor.py` and `benchmarks/files.py` measure what needs none. Sections whose"
+    yield "hand. `benchmarks/nothing_set.py` measures the first section, `make bench` those with"
+    yield "peers, `benchmarks/floor.py` and `benchmarks/files.py` those without. Sections whose"
     yield "numbers were not measured with this version are left out."
     yield ""
     for size in sorted({result["size"] for result in results.values() if "size" in result}):
