@@ -301,8 +301,8 @@ def nothing_set(result: Result) -> Iterator[str]:
     yield "## Nothing set"
     yield ""
     yield "`OMFBImputer()` (tables with missing entries) and `OMFB()` (complete rows) as they are;"
-    yield "entries hidden by seeds that were never looked at before, but for rows that name the mask"
-    yield "which their bound was measured with. Means over several masks, or"
+    yield "entries hidden by seeds that were never looked at before, but for rows that name the"
+    yield "mask which their bound was measured with. Means over several masks, or"
     yield "over several orders of the rows where nothing is missing, with the least and the most."
     yield ""
     rows = []
