@@ -129,6 +129,7 @@ def test_large_decimals_are_read_and_filled(tmp_path):
 
     class Fill:
         dtype = np.dtype(float)
+        further_names = ()
 
         def __call__(self, rows, done=None):
             return np.where(np.isnan(rows), 1e300, rows)
@@ -152,6 +153,7 @@ from omfb.formats import open_stream, format_of
 source = open_stream(sys.argv[1])
 class Fill:
     dtype = np.dtype(float)
+    further_names = ()
     def __call__(self, rows, done=None):
         return np.nan_to_num(rows)
 peak = lambda: int(next(l for l in open("/proc/self/status") if "VmHWM" in l).split()[1])
@@ -185,6 +187,7 @@ def test_a_large_record_batch_is_read_by_parts(tmp_path, monkeypatch, codec):
 
     class Fill:
         dtype = np.dtype(float)
+        further_names = ()
 
         def __call__(self, rows, done=None):
             return np.nan_to_num(rows)
@@ -204,6 +207,7 @@ def test_json_is_filled_wherever_it_says_that_a_value_is_missing(tmp_path):
 
     class Fill:
         dtype = np.dtype(float)
+        further_names = ()
 
         def __call__(self, rows, done=None):
             return np.where(np.isnan(rows), 7.5, rows)

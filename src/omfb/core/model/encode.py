@@ -22,6 +22,8 @@ from .state import Matrix, Model, Vector, rarity_of
 ROWS = 256
 # Of complete rows more, for larger products.
 PRODUCT_ROWS = 4096
+# Products of rows that are larger are refused elsewhere.
+LARGEST = 1e150
 # Sizes of means beside the noise at which complete rows keep enough digits.
 MOST_OFFSET = {"float64": 1e5, "float32": 1e2}
 
@@ -75,7 +77,7 @@ def _codes_of_complete(model: Model, X: Any, codes: Matrix) -> NDArray[np.bool_]
         with np.errstate(over="ignore", invalid="ignore"):
             P = (X[here] @ scaled).astype(np.float64, copy=False)
             codes[here] = (P - pulled) @ system
-        known[here] = np.isfinite(P).all(axis=1)
+        known[here] = np.abs(P).max(axis=1) < LARGEST  # neither NaN nor infinite, nor too large
     return known
 
 

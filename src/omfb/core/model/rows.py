@@ -87,8 +87,13 @@ def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> White
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
     out, counts = np.empty(Y.shape, dtype), np.empty(len(Y), np.int64)
-    # In the data's own type: centre and unit are rounded no more than the data are.
-    if not whiten(Y, model.center.astype(dtype), inverse.astype(dtype), out, counts):
+    # In the data's own type, if its range suffices: centre and unit are rounded as the data are.
+    with np.errstate(over="ignore"):
+        rounded = model.center.astype(dtype), inverse.astype(dtype)
+    finite = whiten(Y, *rounded, out, counts)
+    if not finite and dtype == np.float32:
+        finite = whiten(Y, model.center, inverse, out, counts)
+    if not finite:
         check_finite(Y)
         raise ValueError(
             "X contains values too large beside what the model has learned. Rescale X, or fit a "
