@@ -15,7 +15,7 @@ from ..kernels.shared import gram
 from ..state import Info
 from .check import outlier_limit
 from .codes import Codes, codes_of, complete_system
-from .rows import Whitened, whitened
+from .rows import Whitened, in_safe_range, whitened
 from .state import Matrix, Model, Vector, rarity_of
 
 # Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
@@ -65,7 +65,7 @@ def _codes_of_complete(model: Model, X: Any, codes: Matrix) -> NDArray[np.bool_]
     offset = model.center / model.noise
     if scipy.sparse.issparse(X) or model.drops or X.dtype != model.C.dtype:
         return none
-    if np.abs(offset).max() > MOST_OFFSET[str(X.dtype)]:
+    if np.abs(offset).max() > MOST_OFFSET[str(X.dtype)] or not in_safe_range(model):
         return none
     r, C = model.n_components, model.C
     scaled = C[:, :r] / model.noise.astype(C.dtype)[:, None]

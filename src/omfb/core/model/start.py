@@ -28,10 +28,10 @@ HEAD_ROWS = 400
 HEAD_BYTES = 1 << 23
 # The first dictionary weighs as much as this share of the rows that it comes from.
 HEAD_WEIGHT = 1.0 / 3.0
-# Larger values are divided before they are squared.
+# Values beyond this, or below its inverse, are divided before they are squared.
 SAFE_SIZE = 1e100
 # Units are not below this: they are divided by.
-LEAST_UNIT = 1e-280
+LEAST_UNIT = 1e-301
 # Beside its mean, a deviation as small as this is rounding: the feature is constant.
 CONSTANT = 1e-10
 # Deviations that make a feature suspect of spikes, robust ones that make a spike, and which share
