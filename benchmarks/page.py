@@ -68,8 +68,9 @@ def head(results: dict[str, Result]) -> Iterator[str]:
     yield "# Side by side: what was measured"
     yield ""
     yield "Written by `benchmarks/page.py` from `benchmarks/results/*.json`; no number is typed by"
-    yield "hand. `make bench` measures what has peers, `make bench-quick` less in two minutes;"
-    yield "`benchmarks/floor.py` and `benchmarks/files.py` measure the last two sections."
+    yield "hand. `benchmarks/nothing_set.py` measures the first section, `make bench` those with"
+    yield "peers, `benchmarks/floor.py` and `benchmarks/files.py` those without. Sections whose"
+    yield "numbers were not measured with this version are left out."
     yield ""
     for size in sorted({result["size"] for result in results.values() if "size" in result}):
         yield SIZES[size]
@@ -300,7 +301,8 @@ def nothing_set(result: Result) -> Iterator[str]:
     yield "## Nothing set"
     yield ""
     yield "`OMFBImputer()` (tables with missing entries) and `OMFB()` (complete rows) as they are;"
-    yield "entries hidden by seeds that were never looked at before. Means over several masks, or"
+    yield "entries hidden by seeds that were never looked at before, but for rows that name the"
+    yield "mask which their bound was measured with. Means over several masks, or"
     yield "over several orders of the rows where nothing is missing, with the least and the most."
     yield ""
     rows = []

@@ -6,12 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("matplotlib")
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
-NAMES = ["complete", "holes", "drift", "scaling", "floor", "files"]
+NAMES = ["nothing_set", "complete", "holes", "drift", "scaling", "floor", "files"]
 
 
 def run(name: str, *arguments: str) -> None:
@@ -37,9 +38,12 @@ def test_a_benchmark_writes_its_numbers_and_its_figure(name: str, tmp_path: Path
         assert ours["name"] == "omfb"
         assert "reason" not in ours
         assert all({"reason", "times", "rmse"} & peer.keys() for peer in others)
+    if name == "nothing_set":
+        assert all(np.isfinite(row["value"]) for row in result["rows"])
+        assert {"% above the oracle", "% in 90 % intervals"} <= {r["what"] for r in result["rows"]}
     page = tmp_path / "RESULTS.md"
     run("page", "--results", str(tmp_path), "--out", str(page))
-    assert "| omfb" in page.read_text() or name in ("scaling", "floor", "files")
+    assert "| omfb" in page.read_text() or name in ("nothing_set", "scaling", "floor", "files")
 
 
 def test_a_peer_that_is_not_installed_is_named_with_the_reason(

@@ -14,6 +14,7 @@ import scipy.sparse
 
 from omfb import OMFB
 from omfb.formats import arrow, open_stream
+from omfb.formats.registry import Filled
 from omfb.streams import DataError
 
 
@@ -129,9 +130,10 @@ def test_large_decimals_are_read_and_filled(tmp_path):
 
     class Fill:
         dtype = np.dtype(float)
+        further_names = ()
 
         def __call__(self, rows, done=None):
-            return np.where(np.isnan(rows), 1e300, rows)
+            return Filled(np.where(np.isnan(rows), 1e300, rows), ())
 
     with (tmp_path / "y.parquet").open("wb") as stream:
         source.rewrite(stream, format_of("y.parquet"), Fill())
@@ -149,11 +151,13 @@ def test_other_arrays_of_an_archive_are_copied_in_parts(tmp_path):
     code = """
 import sys, numpy as np
 from omfb.formats import open_stream, format_of
+from omfb.formats.registry import Filled
 source = open_stream(sys.argv[1])
 class Fill:
     dtype = np.dtype(float)
+    further_names = ()
     def __call__(self, rows, done=None):
-        return np.nan_to_num(rows)
+        return Filled(np.nan_to_num(rows), ())
 peak = lambda: int(next(l for l in open("/proc/self/status") if "VmHWM" in l).split()[1])
 before = peak()
 with open(sys.argv[2], "wb") as stream:
@@ -185,9 +189,10 @@ def test_a_large_record_batch_is_read_by_parts(tmp_path, monkeypatch, codec):
 
     class Fill:
         dtype = np.dtype(float)
+        further_names = ()
 
         def __call__(self, rows, done=None):
-            return np.nan_to_num(rows)
+            return Filled(np.nan_to_num(rows), ())
 
     with (tmp_path / "y.arrow").open("wb") as stream:
         source.rewrite(stream, source.format, Fill())
@@ -204,9 +209,10 @@ def test_json_is_filled_wherever_it_says_that_a_value_is_missing(tmp_path):
 
     class Fill:
         dtype = np.dtype(float)
+        further_names = ()
 
         def __call__(self, rows, done=None):
-            return np.where(np.isnan(rows), 7.5, rows)
+            return Filled(np.where(np.isnan(rows), 7.5, rows), ())
 
     stream = io.BytesIO()
     source.rewrite(stream, source.format, Fill())

@@ -7,6 +7,7 @@ import pytest
 
 from omfb import OMFB, OMFBImputer
 from omfb.formats import open_stream
+from omfb.learner import fit_stream
 from omfb.learner.fit_stream import StopFitting
 from omfb.learner.snapshot import parts_of
 
@@ -58,6 +59,7 @@ def test_a_fit_that_was_killed_ends_as_one_that_was_not(rng, tmp_path, monkeypat
     import omfb.streams.base as base
 
     monkeypatch.setattr(base, "BLOCK_BYTES", 10 * 8 * 150, raising=False)
+    monkeypatch.setattr(fit_stream, "WHOLE_BATCHES", 1)
     X = rows(rng, 900, holes=0.2)
     X[:500, 4] = np.nan  # begins late
     how = {"in_time": in_time, "max_iter": 2, "random_state": 0}

@@ -50,8 +50,8 @@ def judge_hidden_parts(
             errors = away
             if n_folds > 1:
                 errors = truth - predict(rows, ~hidden)
-            residual += float(np.sum(_squares(errors) / unit[hidden] ** 2))
-            energy += float(np.sum(_squares(away) / unit[hidden] ** 2))
+            residual += float(np.sum(_squares(errors / unit[hidden])))
+            energy += float(np.sum(_squares(away / unit[hidden])))
     return Info(residual, energy)
 
 

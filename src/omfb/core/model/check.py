@@ -224,16 +224,18 @@ def outlier_limit(model: Model) -> float:
 def looking(model: Model) -> Model:
     """The model, with what it does about outliers in the batch to come.
 
-    They are looked for where more entries were far off than a normal law allows. Heavy tails alone
-    are no reason to drop any: a peak that many features share is far from what is usual, too. So
-    entries are dropped only where that fills what was hidden better.
+    At first they are if the head held spikes. They are looked for where more entries were far off
+    than a normal law allows. Heavy tails alone are no reason to drop any: a peak that many features
+    share is far from what is usual, too. So entries are dropped only where that fills what was
+    hidden better.
     """
     far = float(model.histogram[int(BINS_PER_OCTAVE * (np.log2(FAR) + LOWEST)) :].sum())
     heavy = far > HEAVY_SHARE * float(model.histogram.sum())
     count, votes, squares = model.trial
     worth = votes > max(WORTH * count, SURE * float(np.sqrt(squares)))
-    looks = model.settings.outliers and model.checked >= FIRST_CHECKS and heavy
-    return replace(model, looks=bool(looks), drops=bool(worth))
+    if model.checked < FIRST_CHECKS:  # nothing is known yet but what the head showed
+        return model
+    return replace(model, looks=bool(model.settings.outliers and heavy), drops=bool(worth))
 
 
 def calibrated(model: Model, X: Any) -> Model:

@@ -15,13 +15,15 @@ from ..kernels.shared import gram
 from ..state import Info
 from .check import outlier_limit
 from .codes import Codes, codes_of, complete_system
-from .rows import Whitened, whitened
+from .rows import Whitened, in_safe_range, whitened
 from .state import Matrix, Model, Vector, rarity_of
 
 # Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
 ROWS = 256
 # Of complete rows more, for larger products.
 PRODUCT_ROWS = 4096
+# Products of rows that are larger are refused elsewhere.
+LARGEST = 1e150
 # Sizes of means beside the noise at which complete rows keep enough digits.
 MOST_OFFSET = {"float64": 1e5, "float32": 1e2}
 
@@ -63,7 +65,7 @@ def _codes_of_complete(model: Model, X: Any, codes: Matrix) -> NDArray[np.bool_]
     offset = model.center / model.noise
     if scipy.sparse.issparse(X) or model.drops or X.dtype != model.C.dtype:
         return none
-    if np.abs(offset).max() > MOST_OFFSET[str(X.dtype)]:
+    if np.abs(offset).max() > MOST_OFFSET[str(X.dtype)] or not in_safe_range(model):
         return none
     r, C = model.n_components, model.C
     scaled = C[:, :r] / model.noise.astype(C.dtype)[:, None]
@@ -75,7 +77,7 @@ def _codes_of_complete(model: Model, X: Any, codes: Matrix) -> NDArray[np.bool_]
         with np.errstate(over="ignore", invalid="ignore"):
             P = (X[here] @ scaled).astype(np.float64, copy=False)
             codes[here] = (P - pulled) @ system
-        known[here] = np.isfinite(P).all(axis=1)
+        known[here] = np.abs(P).max(axis=1) < LARGEST  # neither NaN nor infinite, nor too large
     return known
 
 

@@ -15,8 +15,10 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
+from ..blocks import canonical
 from ..kernels.recursion import gains, learn_features, steps
 from ..kernels.shared import check_finite_step, gram
 from ..kernels.threads import in_threads
@@ -48,6 +50,7 @@ def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[
     reuse : bool, default=False
         Allow writing into arrays of `model`, which is lost then.
     """
+    X = canonical(X) if scipy.sparse.issparse(X) else X
     codes = np.empty((X.shape[0], model.n_components), model.C.dtype)
     given, judged = model.C, model.judged[0]
     at = 0

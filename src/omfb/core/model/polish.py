@@ -67,6 +67,8 @@ def _solved(model: Model, rows: list[Whitened], missing: bool) -> Matrix:
     for part in rows:
         codes = codes_of(model, part, limit=outlier_limit(model), keep_covariances=True)
         X = codes.X
+        if codes.dropped.any():
+            part = part.without(codes.dropped)
         if missing:
             everything += X.T @ X
             everything[:-1, :-1] += codes.unsure

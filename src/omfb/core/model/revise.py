@@ -97,6 +97,9 @@ def _basis(model: Model, S_data: Matrix, G: Matrix) -> Matrix:
     Sigma = np.linalg.inv(S_data + np.diag(1.0 / model.v))
     _, turn = np.linalg.eigh(root.T @ (G[:r, :r] / m + Sigma[:r, :r]) @ root)
     T[:r, :r] = root @ turn[:, ::-1]
+    # Signs that do not hang on rounding: the largest share of each new code is positive.
+    largest = np.argmax(np.abs(T[:r, :r]), axis=0)
+    T[:r, :r] *= np.where(T[largest, np.arange(r)] < 0.0, -1.0, 1.0)
     T[:r, r] = mean
     return T
 

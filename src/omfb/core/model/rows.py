@@ -13,6 +13,7 @@ from ..kernels.entries import listed, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
+SAFE_RANGE = {"float64": 1e150, "float32": 1e25}
 Forgotten = tuple[int, NDArray[np.int32]]
 """A row, and features of it that are to count as missing."""
 
@@ -87,8 +88,13 @@ def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> White
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
     out, counts = np.empty(Y.shape, dtype), np.empty(len(Y), np.int64)
-    # In the data's own type: centre and unit are rounded no more than the data are.
-    if not whiten(Y, model.center.astype(dtype), inverse.astype(dtype), out, counts):
+    center = model.center
+    if in_safe_range(model):  # in the data's own type: rounded as the data are
+        center, inverse = center.astype(dtype), inverse.astype(dtype)
+    finite = whiten(Y, center, inverse, out, counts)
+    if not finite and inverse.dtype == np.float32:
+        finite = whiten(Y, model.center, 1.0 / model.noise, out, counts)
+    if not finite:
         check_finite(Y)
         raise ValueError(
             "X contains values too large beside what the model has learned. Rescale X, or fit a "
@@ -113,6 +119,15 @@ def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:
         kept[here] = ~np.isin(rows.features[here], features)
     before = np.concatenate([[0], np.cumsum(kept)])
     return Rows(before[rows.starts], rows.features[kept], rows.values[kept])
+
+
+def in_safe_range(model: Model) -> bool:
+    """Whether centres and units are far from the ends of the data's type."""
+    most = SAFE_RANGE[str(model.C.dtype)]
+    noise = model.noise
+    return bool(
+        noise.min() > 1.0 / most and noise.max() < most and np.abs(model.center).max() < most
+    )
 
 
 def by_feature(rows: Rows, n_features: int) -> Rows:

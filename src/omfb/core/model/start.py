@@ -28,12 +28,15 @@ HEAD_ROWS = 400
 HEAD_BYTES = 1 << 23
 # The first dictionary weighs as much as this share of the rows that it comes from.
 HEAD_WEIGHT = 1.0 / 3.0
-# Larger values are divided before they are squared.
+# Values beyond this, or below its inverse, are divided before they are squared.
 SAFE_SIZE = 1e100
 # Units are not below this: they are divided by.
-LEAST_UNIT = 1e-280
+LEAST_UNIT = 1e-301
 # Beside its mean, a deviation as small as this is rounding: the feature is constant.
 CONSTANT = 1e-10
+# Deviations that make a feature suspect of spikes, robust ones that make a spike, and which share
+# of the entries may be some.
+SUSPECT, SPIKE, MOST_SPIKES = 6.0, 12.0, 0.03
 # Of the noise that the head shows: with less of it, the first codes follow the rows more closely,
 # and the dictionary learns faster. The first revision puts it right.
 TRUSTING = 0.3
@@ -69,6 +72,10 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     r = settings.components_for(m, share)
     rng = np.random.default_rng(seed)
     center, unit = _units(rows, seen, settings)
+    spikes = _spikes(rows, seen, center, unit) if settings.outliers else np.zeros_like(seen)
+    if spikes.any():
+        seen = seen & ~spikes
+        center, unit = _units(rows, seen, settings)
     Z = np.where(seen, rows - center, 0.0)
     Z /= unit
     C, variance = _directions(Z, share, r, rng)
@@ -95,7 +102,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         batch_left=batch, period_left=period_rows(0, r, batch),
         gappy=gappy, pass_rows=0, masks=lent_masks(seen, rng),
         histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
-        looks=False, drops=False,
+        looks=bool(spikes.any()), drops=bool(spikes.any()),
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
         known=seen.any(axis=0) | (not settings.scale), first=np.zeros((3, m)),
         whole=np.all(~seen | (np.round(np.where(seen, rows, 0.0)) == rows), axis=0),
@@ -127,6 +134,28 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
         return center, np.full(len(size), max(root, LEAST_UNIT))
     constant = np.where((counts > 0) & (mean != 0.0), np.abs(mean), typical)
     return center, np.maximum(np.where(varies, deviation, constant), LEAST_UNIT)
+
+
+def _spikes(
+    rows: Matrix, seen: NDArray[np.bool_], center: Vector, unit: Vector
+) -> NDArray[np.bool_]:
+    """Entries of the head so far off that they would make the units of their features.
+
+    Looked for where a feature has entries many deviations off, and measured by its median absolute
+    deviation, which they do not change. Many of them are no spikes but how the feature is.
+    """
+    spikes = np.zeros(seen.shape, bool)
+    with np.errstate(invalid="ignore", over="ignore"):
+        highest = np.nanmax(np.where(seen, np.abs(rows - center), 0.0), axis=0) / unit
+        suspect = np.flatnonzero(highest > SUSPECT)
+        for i in suspect.tolist():
+            known = rows[seen[:, i], i]
+            away = np.abs(rows[:, i] - np.median(known))
+            usual = 1.4826 * float(np.median(away[seen[:, i]]))
+            far = seen[:, i] & (away > SPIKE * usual)
+            if usual > 0.0 and far.sum() <= MOST_SPIKES * len(known):
+                spikes[:, i] = far
+    return spikes
 
 
 def _directions(Z: Matrix, share: float, r: int, rng: np.random.Generator) -> tuple[Matrix, float]:

@@ -268,7 +268,8 @@ def check_model(model: Model) -> None:
     _demand(model.histogram.ndim == 1 and model.histogram.dtype == np.float64, "no histogram")
     for name in ("v", "unit", "noise", "rarity"):
         _demand(bool((getattr(model, name) > 0.0).all()), f"{name} is not above zero")
-    for name in ("counts", "histogram", "errors"):
+    _demand(model.trial[0] >= 0.0 and model.trial[2] >= 0.0, "votes below zero")
+    for name in ("counts", "histogram", "errors", "judged"):
         _demand(bool((getattr(model, name) >= 0.0).all()), f"{name} is below zero")
     for name in ("n_seen", "n_entries", "checked", "pass_rows"):
         _demand(getattr(model, name) >= 0, f"{name} is below zero")

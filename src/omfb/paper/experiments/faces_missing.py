@@ -13,6 +13,7 @@ from ..competitors import NMF
 from . import faces_online
 from .images import GREY_LEVELS, Images, missing_block
 from .outcome import Claim, Outcome, Track, mean_and_spread, untracked
+from .rules import WITH_MEMORY
 
 Rows = NDArray[Any]
 
@@ -68,7 +69,7 @@ def paper_model(images: Images, seed: int) -> OMFB:
 
 def our_model(images: Images, seed: int) -> OMFB:
     """OMF-B with memory, and the ridge that `tuning.choose_ridge` chose."""
-    return OMFB(images.n_components, ridge=images.ridge, random_state=seed)
+    return OMFB(images.n_components, **{**WITH_MEMORY, "ridge": images.ridge}, random_state=seed)
 
 
 def fill_by_passes(model: OMFB, incomplete: Rows, passes: Iterable[int]) -> Iterator[Rows]:

@@ -18,6 +18,7 @@ from ...metrics import projection_error
 from ..competitors import SGMF, DivergedError
 from .images import GREY_LEVELS, Images
 from .outcome import Claim, Outcome, Track, untracked
+from .rules import WITH_MEMORY
 from .tuning import SGMF_BEST_START, SGMF_PAPER_START
 
 NAME = "faces-online"
@@ -73,7 +74,8 @@ METHODS = {
         rows=0,
     ),
     MEMORY: Method(
-        lambda size, seed: OMFB(size, batch_size=BATCH_SIZE, random_state=seed), rows=PART
+        lambda size, seed: OMFB(size, **WITH_MEMORY, batch_size=BATCH_SIZE, random_state=seed),
+        rows=PART,
     ),
     # It cannot learn from fewer rows than components, and its mean is an atom too.
     PCA: Method(lambda size, seed: IncrementalPCA(size - 1), rows=PART),

@@ -1,0 +1,164 @@
+"""How good the model is with nothing set: fast versions of `benchmarks/nothing_set.py`.
+
+What is hidden has seeds of its own, by which no constant was ever chosen.
+"""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_digits
+from sklearn.decomposition import IncrementalPCA
+from sklearn.preprocessing import scale
+
+from omfb import OMFB, OMFBImputer
+
+BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
+SEED = 20261201
+
+
+@pytest.fixture
+def tables(monkeypatch):
+    """The benchmarks' generated tables."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return pytest.importorskip("tables", reason="the benchmarks are not here")
+
+
+@pytest.fixture
+def panel(monkeypatch):
+    """A function that returns one of the public panels, or skips."""
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    data = pytest.importorskip("data", reason="the benchmarks are not here")
+
+    def named(name, seed=SEED, size="full"):
+        try:
+            return data.with_holes(name, size, seed)
+        except data.AbsentError as reason:
+            pytest.skip(str(reason))
+
+    return named
+
+
+def filled(X, **given):
+    return OMFBImputer(random_state=0, **given).fit_transform(X)
+
+
+def held(model, problem):
+    """Share of the hidden entries that lie in their 90 % intervals."""
+    low, high = model.interval(problem.X, 0.9)
+    inside = (low <= problem.truth) & (problem.truth <= high)
+    return inside[problem.hidden].mean()
+
+
+# -- tables with missing entries --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("missing", "most"), [(0.1, 1.01), (0.5, 1.01), (0.9, 1.05)])
+def test_a_generated_table_is_filled_nearly_as_by_one_who_knows_the_truth(tables, missing, most):
+    table = tables.low_rank(SEED, missing=missing)
+    model = OMFBImputer(random_state=0).fit(table.X)
+    assert table.error(model.transform(table.X)) <= most * table.error(tables.oracle(table))
+    assert 0.87 <= held(model, table) <= 0.93
+
+
+def test_offsets_and_units_do_not_matter(tables):
+    table = tables.low_rank(SEED, 1000, 60)
+    rng = np.random.default_rng(SEED)
+    unit = 10.0 ** rng.permutation(np.linspace(-3, 6, 60))
+    offset = 10.0 * rng.standard_normal(60) * unit
+    raw = (filled(table.X * unit + offset) - offset) / unit
+    assert table.error(raw) <= 1.03 * table.error(filled(table.X))
+
+
+def test_a_column_that_is_mostly_missing_is_learned_as_fast_as_it_can_be(tables):
+    table = tables.low_rank(SEED, 2000, 50, 0.1)
+    hidden = table.hidden.copy()
+    hidden[:, 0] = np.random.default_rng(SEED).random(len(hidden)) < 0.8
+    table = table.hiding(hidden)
+    rare = hidden[:, 0]
+    model = OMFBImputer(random_state=0).fit(table.X)
+    without = table.X.copy()
+    without[:, 0] = np.nan
+    codes = model.learner_.encode(without)[:, : model.n_components_]
+    codes = np.column_stack([codes, np.ones(len(codes))])
+    solution = np.linalg.lstsq(codes[~rare], table.X[~rare, 0], rcond=None)[0]
+    exact = np.linalg.norm(codes[rare] @ solution - table.truth[rare, 0])
+    ours = np.linalg.norm(model.transform(table.X)[rare, 0] - table.truth[rare, 0])
+    assert ours <= 1.1 * exact
+
+
+def test_spikes_hardly_matter(tables):
+    table = tables.low_rank(SEED)
+    rng = np.random.default_rng(SEED)
+    size = 10.0 * np.nanstd(table.X, axis=0) * rng.choice([-1.0, 1.0], table.X.shape)
+    spiked = np.where(rng.random(table.X.shape) < 0.01, table.X + size, table.X)
+    assert table.error(filled(spiked)) <= 1.09 * table.error(filled(table.X))
+
+
+def test_ratings_are_filled_better_than_by_offsets(tables):
+    known = tables.ratings(SEED, 500, 800)
+    offsets = min(known.error(tables.biases(known, s)) for s in (2.0, 4.0, 8.0, 16.0))
+    for model in (OMFB(random_state=0), OMFBImputer(random_state=0)):
+        assert known.error(model.fit(known.matrix()).complete(known.matrix())) < offsets
+
+
+# -- public panels ----------------------------------------------------------------------------
+
+
+def test_faces_with_a_block_missing(panel):
+    """Means over three masks, as in the benchmark: of 400 faces, one mask tells too little."""
+    errors, shares = [], []
+    for seed in range(SEED, SEED + 3):
+        problem = panel("faces, blocks", seed)
+        model = OMFBImputer(max_iter=2, random_state=0).fit(problem.X)
+        errors.append(problem.error(model.transform(problem.X)))
+        shares.append(held(model, problem))
+    assert np.mean(errors) <= 0.0750
+    assert 0.87 <= np.mean(shares) <= 0.93
+
+
+def test_intervals_of_traffic_hold(panel):
+    problem = panel("METR-LA traffic")
+    model = OMFBImputer(max_iter=1, random_state=0).fit(problem.X)
+    assert 0.87 <= held(model, problem) <= 0.93
+
+
+def test_traffic_is_filled_better_in_time(panel):
+    """Errors differ by 5 % from one mask to the next, so each is beside another of the same."""
+    problem = panel("METR-LA traffic", size="quick")
+    errors = [problem.error(filled(problem.X, in_time=in_time)) for in_time in (False, True)]
+    by_means = np.sqrt(np.mean(problem.truth[problem.hidden] ** 2))  # columns are standardised
+    assert errors[1] < errors[0] < 0.8 * by_means
+
+
+# -- complete rows ----------------------------------------------------------------------------
+
+
+def outside(X, mean, components):
+    """‖X − mean − projection‖ on the span of the components."""
+    centred = X - mean
+    Q = np.linalg.qr(np.asarray(components, float).T)[0]
+    return np.linalg.norm(centred - (centred @ Q) @ Q.T)
+
+
+def best(X, r):
+    """The same of the centred SVD."""
+    centred = X - X.mean(axis=0)
+    return np.sqrt(np.linalg.eigvalsh(centred @ centred.T)[:-r].sum())
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_faces_are_learned_in_one_pass_nearly_as_by_the_svd(faces, seed):
+    X = faces.astype(float)
+    model = OMFB(30, max_iter=1, random_state=seed).fit(X)
+    assert 1.0 <= outside(X, model.mean_, model.components_) / best(X, 30) <= 1.006
+
+
+@pytest.mark.parametrize("passes", [None, 1])
+@pytest.mark.parametrize("name", ["digits", "breast cancer"])
+def test_a_table_of_some_1000_rows_is_learned_no_worse_than_by_incremental_pca(name, passes):
+    X = load_digits().data if name == "digits" else scale(load_breast_cancer().data)
+    model = OMFB(10, max_iter=passes, random_state=0).fit(X)
+    peer = IncrementalPCA(10).fit(X)
+    theirs = outside(X, peer.mean_, peer.components_)
+    assert outside(X, model.mean_, model.components_) <= theirs
