@@ -49,7 +49,7 @@ class Further:
         """Whether the model fills rows from their neighbours."""
         if not _knows_noise(learner):
             return False
-        state = learner.state
+        state = learner.used()
         return bool(state.settings.in_time and state.memory is not None)
 
     def names(self, features: list[str]) -> list[str]:
@@ -62,7 +62,7 @@ class Further:
         from ..core.model import encode, in_time
 
         fill = in_time.fill_in_time if self.is_in_time(learner) else encode.fill
-        return fill(learner.state, rows, deviations=True)
+        return fill(learner.used(), rows, deviations=True)
 
     def columns(
         self, learner: "Learner", rows: Any, filled: Any, deviations: Any,
@@ -76,11 +76,11 @@ class Further:
         missing = np.isnan(rows)
         columns = [deviations] if self._std else []
         if self._level is not None:
-            half = quantile(learner.state, self._level) * deviations
+            half = quantile(learner.used(), self._level) * deviations
             bounds = (allowed(filled - half), allowed(filled + half))
             columns += [np.where(missing, bound, filled) for bound in bounds]
         if self._report:
-            width = 2.0 * quantile(learner.state, self._level or USUAL_LEVEL)
+            width = 2.0 * quantile(learner.used(), self._level or USUAL_LEVEL)
             self._missing = self._missing + missing.sum(axis=0)
             self._widths = self._widths + width * np.where(missing, deviations, 0.0).sum(axis=0)
             self._count_outliers(learner, rows)

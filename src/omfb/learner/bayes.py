@@ -8,7 +8,7 @@ import numpy as np
 from ..core.blocks import UnusableError
 from ..core.model import encode as coding
 from ..core.model.check import calibrated
-from ..core.model.in_time import WINDOW, fill_in_time, remembering
+from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.learn import learn
 from ..core.model.polish import polished
 from ..core.model.settings import Settings
@@ -44,16 +44,19 @@ class Bayes:
 
     def step(self, state: Model, rows: Any, *, reuse: bool) -> tuple[Model, Matrix, Info]:
         """See `Engine.step`."""
-        # What neighbouring rows tell of each other is found from the last rows, on demand.
-        state = state if state.memory is None else replace(state, memory=None)
         try:
             with np.errstate(over="raise", invalid="raise"):
-                return learn(state, rows, reuse=reuse)
+                after, codes, info = learn(state, rows, reuse=reuse)
         except (np.linalg.LinAlgError, FloatingPointError) as error:
             raise UnusableError(
                 "contains values too large beside what the model has learned. Rescale X, or fit a "
                 "new model to data of this size."
             ) from error
+
+        if after.memory is not None and after.v is not state.v:
+            # A revision has turned the codes: what they keep is found again, on demand.
+            after = replace(after, memory=None)
+        return after, codes, info
 
     def encode(self, state: Model, rows: Any) -> Matrix:
         """See `Engine.encode`."""
@@ -109,9 +112,11 @@ class Bayes:
 
     def recall(self, state: Model, last_rows: Matrix) -> Model:
         """See `Engine.recall`."""
-        if not state.settings.in_time or state.memory is not None:
+        if not state.settings.in_time:
             return state
-        return remembering(state, last_rows)
+        if state.memory is None:
+            return remembering(state, last_rows)
+        return state if state.memory.n_seen == state.n_seen else up_to_date(state, last_rows)
 
     def with_rule(self, state: Model, rule: Settings) -> Model:
         """See `Engine.with_rule`."""

@@ -24,6 +24,8 @@ from .state import Matrix, Memory, Model, Vector
 PART = 128
 # Rows in their order that the memories are found from.
 WINDOW = 2048
+# Rows that tell the last code and residuals.
+RECENT = 64
 # The share of errors by which widths of intervals are compared.
 CENTRAL = 0.8
 # As many pairs of residuals without memory each feature's coefficient begins with.
@@ -71,6 +73,18 @@ def remembering(model: Model, X: Any) -> Model:
     honest = quantile(model, CENTRAL) / quantile(replace(model, histogram=plain), CENTRAL)
     histogram = rescaled(used, 1.0 / max(honest, 1.0))
     return replace(model, memory=replace(choices[best], histogram=histogram))
+
+
+def up_to_date(model: Model, X: Any) -> Model:
+    """The model with the last of some more rows in mind; what codes and residuals keep stays."""
+    memory = model.memory
+    assert memory is not None
+    last = _memory(settled(model), _in_units(model, dense_with_holes(X[-RECENT:])))
+    kept = replace(
+        memory, code=last.code, covariance=last.covariance, residual=last.residual, age=last.age,
+        n_seen=model.n_seen,
+    )  # fmt: skip
+    return replace(model, memory=kept)
 
 
 def _errors_in_time(
@@ -149,7 +163,7 @@ def _memory(model: Model, W: Matrix) -> Memory:
     covariance = codes.covariances[min(at, len(codes.covariances) - 1)]
     return Memory(
         along, own, codes.X[at, :r].copy(), covariance.copy(), np.nan_to_num(residual), age,
-        np.zeros(N_BINS),
+        np.zeros(N_BINS), model.n_seen,
     )  # fmt: skip
 
 

@@ -34,6 +34,8 @@ class Memory:
         The last residual that is known of each feature, in units of its noise; 0 if none is.
     age : ndarray of shape (m,)
         Rows since then.
+    n_seen : int
+        Rows that the model had learned from by the last of them.
     histogram : ndarray of shape (n_bins,)
         Errors of entries hidden in time, in units of their predicted deviation.
     """
@@ -45,6 +47,7 @@ class Memory:
     residual: Vector
     age: NDArray[np.int64]
     histogram: Vector
+    n_seen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
