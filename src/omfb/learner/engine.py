@@ -23,6 +23,7 @@ from ..core.step import step
 
 # Components of the paper's rule where nobody says how many.
 USUAL_COMPONENTS = 30
+LARGEST = float(np.finfo(np.float64).max)
 
 Matrix = NDArray[Any]
 Init = str | NDArray[Any]
@@ -175,7 +176,9 @@ class Broyden:
             C = state.C * visible[:, None]  # zeros for the others: they make no difference
             codes = encode(replace(state, C=C, G=gram(C)), shown)[0]
             # Wider than the data's type, whose range it may exceed.
-            return (codes @ state.C[~visible].T.astype(np.float64)) * state.scale
+            with np.errstate(over="ignore"):
+                made = (codes @ state.C[~visible].T.astype(np.float64)) * state.scale
+            return np.clip(made, -LARGEST, LARGEST)
 
         return judge_hidden_parts(rows, zero, unit, predict).sound()
 

@@ -19,7 +19,7 @@ from .compiling import jit
 from .missing import observed_gram, project
 from .small import dot, invert, multiply
 
-# Outliers are few: at most one in so many entries of a row, or two.
+# Outliers are few: at most one in so many entries of a row, and one; or two.
 FEW_OF = 20
 
 
@@ -110,7 +110,7 @@ def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
     row in which many entries are far off shows something new: then all of them are believed.
     """
     r = H.shape[0]
-    count, most = 0, max(2, seen.shape[0] // FEW_OF)
+    count, most = 0, 1 + max(1, seen.shape[0] // FEW_OF)
     x_before, H_before = x.copy(), H.copy()
     left_before, free_before = left, free
     while True:

@@ -33,7 +33,7 @@ def add_rows(S, sign, X, covariances, starts, rows, first, last):
 
 @jit
 def solve_features(S, everything, prior, right, first, last, C):
-    """Write rows first to last of C: (S_i + everything + prior)⁻¹ right_i; prior is diagonal."""
+    """Write rows first to last of C: (S_i + everything + prior_i)⁻¹ right_i, of diagonal priors."""
     R = C.shape[1]
     system = np.empty((R, R))
     x = np.empty(R)
@@ -41,7 +41,7 @@ def solve_features(S, everything, prior, right, first, last, C):
         for a in range(R):
             for b in range(R):
                 system[a, b] = S[i, a, b] + everything[a, b]
-            system[a, a] += prior[a]
+            system[a, a] += prior[i, a]
             x[a] = right[i, a]
         if factorise(system, 1e-12):
             solve(system, x)

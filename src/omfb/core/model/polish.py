@@ -81,13 +81,31 @@ def _solved(model: Model, rows: list[Whitened], missing: bool) -> Matrix:
             which = np.repeat(np.arange(m), np.diff(columns.starts))
             np.add.at(right, which, columns.values[:, None] * X[columns.features])
     C = model.C.astype(np.float64)
-    prior = 1.0 / model.v
+    prior = 1.0 / (model.v * _sizes(model, rows)[:, None])
     in_threads(
         lambda first, last: solve_features(S, everything, prior, right, first, last, C),
         m,
         m * R**3,
     )
     return C
+
+
+def _sizes(model: Model, rows: list[Whitened]) -> Matrix:
+    """Prior variances of features' loadings beside the average one's.
+
+    Where features are not scaled, small ones have small loadings: with the others' prior they would
+    follow the noise.
+    """
+    m = len(model.C)
+    if model.settings.scale:
+        return np.ones(m)
+    energy, count = np.zeros(m), np.zeros(m)
+    for part in rows:
+        features, values = part.entries.features, part.entries.values
+        energy += np.bincount(features, values**2, minlength=m)
+        count += np.bincount(features, minlength=m)
+    variance = energy / np.maximum(count, 1.0)
+    return np.clip(variance / max(float(variance.mean()), 1e-300), 1e-12, 1.0)
 
 
 def _add(S: Matrix, sign: float, X: Matrix, covariances: Matrix, pattern: Rows) -> None:
