@@ -299,11 +299,15 @@ def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
         # Who handles Ctrl-C in a way of their own is to hear it: pyarrow would listen instead, and
         # its thread that does may end the process amid its exit.
         pyarrow.enable_signal_handlers(False)
+    # In memory of pyarrow's own: its threads let go of a Python object late, and a process that
+    # happens to end then is aborted.
+    lines = pyarrow.BufferOutputStream()
+    lines.write(plain)
     names = [str(i) for i in range(form.n_columns)]
     features = [names[i] for i in form.chosen]
     try:
         table = csv.read_csv(
-            pyarrow.py_buffer(plain),
+            lines.getvalue(),
             read_options=csv.ReadOptions(column_names=names, block_size=1 << 20),
             parse_options=csv.ParseOptions(
                 delimiter=form.delimiter.decode(), ignore_empty_lines=form.n_columns > 1
