@@ -107,6 +107,7 @@ def in_two_threads(m: int, r: int, repeats: int, busy: bool) -> list[Row]:
             [lambda: case.products(2), lambda: case.learn(0.0, 1), lambda: case.learn(0.0, 2)],
             repeats,
             of=statistics.median if busy else min,
+            pause=0.2,
         )
     finally:
         if other is not None:
@@ -133,9 +134,40 @@ def using(m: int, r: int, repeats: int) -> list[Row]:
     most = 1.6 if m >= 1000 else 3.0
     where = f"{m} x {r}"
     return [
-        Row("transform and score / X @ C", where, coded / product, most, seconds=coded / len(X)),
-        Row("complete / X @ C, nothing missing", where, filled / product, most),
+        Row("encode / X @ C", where, coded / product, most, seconds=coded / len(X)),
+        Row("fill / X @ C, nothing missing", where, filled / product, most),
     ]
+
+
+def through_the_estimator(m: int, r: int, repeats: int) -> list[Row]:
+    """`fit` beside `partial_fit` of the same rows, and `score` beside the product X @ C."""
+    rng = np.random.default_rng(0)
+    n = max(200, min(20_000, 40_000_000 // m))
+    X = rng.random((n, m))
+    options = {"random_state": 0, **RULE, "max_iter": 1}
+    part, plain, shuffled = interleaved(
+        [
+            lambda: OMFB(r, **options).partial_fit(X),
+            lambda: OMFB(r, shuffle=False, **options).fit(X),
+            lambda: OMFB(r, shuffle=True, **options).fit(X),
+        ],
+        repeats,
+        of=min,
+    )
+    rows = [
+        Row("fit / partial_fit", f"{m} x {r}, in order", plain / part, most=1.15),
+        Row("fit / partial_fit", f"{m} x {r}, shuffled", shuffled / part, most=1.15),
+    ]
+    if m <= 4096:
+        fitted = OMFB(r, **options).fit(X)
+        C = np.ascontiguousarray(fitted.components_.T)
+        product, scored, coded = interleaved(
+            [lambda: X @ C, lambda: fitted.score(X), lambda: fitted.transform(X)], repeats, of=min
+        )
+        most = 1.6 if m >= 1000 else 3.0
+        rows.append(Row("OMFB.score / X @ C", f"{m} x {r}", scored / product, most))
+        rows.append(Row("OMFB.transform / X @ C", f"{m} x {r}", coded / product, most))
+    return rows
 
 
 def small_rows(repeats: int) -> list[Row]:
@@ -374,6 +406,9 @@ def main() -> None:
     with threadpool_limits(1):
         for shape in QUICK_SHAPES if options.quick else [(100, 30), (1000, 30), (4096, 30)]:
             rows += using(*shape, repeats)
+        wide = [] if options.quick else [(1000, 30), (4096, 30), (300_000, 20)]
+        for shape in [(100, 30), *wide]:
+            rows += through_the_estimator(*shape, min(repeats, 7))
         rows += small_rows(min(repeats, 5)) if not options.tiny else []
         rows += more_components_than_features(min(repeats, 5))
         rows += missing(m, r, 3.0, repeats)

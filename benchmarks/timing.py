@@ -58,13 +58,19 @@ def interleaved(
     functions: list[Callable[[], object]],
     repeats: int,
     of: Callable[[Sequence[float]], float] = statistics.median,
+    pause: float = 0.0,
 ) -> list[float]:
-    """Median seconds of each function (or `of`); all are warmed up first, then called in turn."""
+    """Median seconds of each function (or `of`); all are warmed up first, then called in turn.
+
+    After a product in several threads OpenBLAS's own spin for a tenth of a second, on a core that
+    the next function needs: `pause` waits for that.
+    """
     for function in functions:
         function()
     seconds: list[list[float]] = [[] for _ in functions]
     for _ in range(repeats):
         for function, taken in zip(functions, seconds, strict=True):
+            time.sleep(pause)
             start = time.perf_counter()
             function()
             taken.append(time.perf_counter() - start)

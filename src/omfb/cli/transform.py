@@ -71,7 +71,7 @@ def score(
 ) -> None:
     """Print how well hidden entries are predicted: 1 is exactly, 0 no better than the mean.
 
-    Each row hides a quarter of the features and is filled from the others.
+    Each row hides an eighth of the features and is filled from the others.
 
     For example:
 

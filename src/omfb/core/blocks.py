@@ -73,7 +73,9 @@ def pieces(X: Any, length: int) -> Iterator[Complete | Rows]:
             yield rows.part(start, min(start + length, len(rows)))
         return
     for start in range(0, len(X), length):
-        Y = np.ascontiguousarray(X[start : start + length])
+        Y = X[start : start + length]
+        # Rows that lie apart need no copy: BLAS steps over what is between them.
+        Y = Y if Y.strides[1] == Y.itemsize and Y.strides[0] > 0 else np.ascontiguousarray(Y)
         # If the first row misses something, do not try the others.
         if is_complete(Y[0]):
             squares = row_squares(Y)

@@ -1,6 +1,6 @@
-"""Codes of rows for a dictionary that stays as it is, what they explain, and what they fill in."""
+"""Codes of rows for a dictionary that stays as it is, and what they fill in."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from .blocks import Complete, check_finite, dense_with_holes, pieces
 from .kernels.chain import Systems, chain
 from .kernels.codes import Quadratic, penalty_of
-from .kernels.missing_batch import missing_codes, residual_info, row_systems
-from .kernels.shared import Matrix, Rows, check_finite_step, row_squares
-from .state import Info, State
+from .kernels.missing_batch import missing_codes, row_systems
+from .kernels.shared import Matrix, check_finite_step, row_squares
+from .state import State
 from .step import in_units
 
 # Rows that are coded together; also bounds the (rows, r, r) systems of a smooth sequence.
@@ -23,34 +23,29 @@ ENTRIES = 1 << 20
 
 
 @np.errstate(over="ignore", invalid="ignore")  # found, and refused, on the way
-def encode(state: State, X: Any) -> tuple[Matrix, Info]:
-    """Codes (n_samples, n_components) of the rows of X, and their residual and total energy.
+def encode(state: State, X: Any) -> Matrix:
+    """Codes (n_samples, n_components) of the rows of X.
 
     Where ``smooth > 0`` the rows are consecutive in time and their codes jointly optimal;
     otherwise each row is coded on its own.
     """
     X = in_units(X, state)
-    codes = np.empty((X.shape[0], state.C.shape[1]))
     penalty = penalty_of(state)
-    total = Info(0.0, 0.0)
+    if isinstance(penalty, Quadratic) and penalty.smooth > 0.0 and X.shape[0] > 0:
+        codes = np.concatenate(_chained(state, penalty, X))
+        check_finite_step(codes)
+        return codes
+    codes = np.empty((X.shape[0], state.C.shape[1]))
     at = 0
-    chained: Iterator[Matrix] = iter([])
-    smooth = isinstance(penalty, Quadratic) and penalty.smooth > 0.0
-    if isinstance(penalty, Quadratic) and penalty.smooth > 0.0 and len(codes) > 0:
-        chained = iter(_chained(state, penalty, X))
-    length = ROWS if smooth else max(ROWS, ENTRIES // X.shape[1])
-    for piece in pieces(X, length):
-        if smooth or isinstance(piece, Complete):
-            grams, P, energies = _systems(state, piece)
-            part = next(chained) if smooth else penalty.codes(grams[0], P)
-            info = residual_info(grams, P, energies, part)
+    for piece in pieces(X, max(ROWS, ENTRIES // X.shape[1])):
+        if isinstance(piece, Complete):
+            part = penalty.codes(state.G, _projected(state, piece))
         else:
-            part, info = missing_codes(penalty, state.C, state.G, piece)
-        total = total.plus(info)
+            part, _ = missing_codes(penalty, state.C, state.G, piece)
         codes[at : at + len(piece)] = part
         at += len(piece)
     check_finite_step(codes)
-    return codes, total
+    return codes
 
 
 @np.errstate(over="ignore", invalid="ignore")
@@ -68,12 +63,12 @@ def fill(state: State, X: Any) -> NDArray[Any]:
         squares = [row_squares(filled[at : at + length]) for at in range(0, len(filled), length)]
         incomplete = np.flatnonzero(~np.isfinite(np.concatenate([np.empty(0), *squares])))
     if state.smooth > 0.0 and len(incomplete) > 0:
-        codes = encode(state, X)[0][incomplete]
+        codes = encode(state, X)[incomplete]
     elif len(incomplete) == len(filled):
-        codes = encode(state, X)[0]
+        codes = encode(state, X)
     else:
         check_finite(filled[incomplete], squares=False)
-        codes = encode(state, filled[incomplete])[0]
+        codes = encode(state, filled[incomplete])
     C = state.C * state.C.dtype.type(state.scale)
     for at in range(0, len(incomplete), ROWS):
         here = incomplete[at : at + ROWS]
@@ -83,18 +78,17 @@ def fill(state: State, X: Any) -> NDArray[Any]:
     return filled
 
 
-def _systems(state: State, piece: Complete | Rows) -> tuple[Matrix, Matrix, Matrix]:
-    """G_Ω (one for all complete rows), C_Ωᵀy and yᵀy of a piece."""
-    if isinstance(piece, Complete):
-        P = (piece.Y @ state.C).astype(np.float64, copy=False)
-        return state.G[None], P, piece.squares
-    return row_systems(state.C, state.G, piece)
+def _projected(state: State, piece: Complete) -> Matrix:
+    """Cᵀy of each row."""
+    return (piece.Y @ state.C).astype(np.float64, copy=False)
 
 
 def _chained(state: State, penalty: Quadratic, X: Any) -> list[Matrix]:
     def part(start: int) -> Systems:
         (piece,) = pieces(X[start : start + ROWS], ROWS)
-        return _systems(state, piece)[:2]
+        if isinstance(piece, Complete):
+            return state.G[None], _projected(state, piece)
+        return row_systems(state.C, state.G, piece)[:2]
 
     starts = range(0, X.shape[0], ROWS)
     parts: list[Callable[[], Systems]] = [partial(part, at) for at in starts]

@@ -207,7 +207,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
     def score(self, X: Any, y: Any = None) -> float:
         """How well entries of X are predicted that did not make the codes of their rows.
 
-        Each row hides a quarter of the features and is filled from the others. 1 is all of what
+        Each row hides an eighth of the features and is filled from the others. 1 is all of what
         varies about the mean, 0 no better than the mean (than zero, where nothing is centred).
 
         Parameters

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.encode import encode, fill
-from ..core.judge import judge_hidden_parts
+from ..core.judge import Predict, judge_hidden_parts
 from ..core.kernels.shared import gram
 from ..core.rule import Rule
 from ..core.start import window_length
@@ -152,7 +152,7 @@ class Broyden:
 
     def encode(self, state: State, rows: Any) -> Matrix:
         """See `Engine.encode`."""
-        return encode(state, rows)[0]
+        return encode(state, rows)
 
     def decode(self, state: State, codes: Matrix) -> Matrix:
         """See `Engine.decode`."""
@@ -172,15 +172,19 @@ class Broyden:
         """See `Engine.judge`."""
         zero, unit = np.zeros(len(state.C)), np.full(len(state.C), state.scale)
 
-        def predict(shown: Matrix, visible: NDArray[np.bool_]) -> Matrix:
+        def predicting(visible: NDArray[np.bool_]) -> Predict:
             C = state.C * visible[:, None]  # zeros for the others: they make no difference
-            codes = encode(replace(state, C=C, G=gram(C)), shown)[0]
-            # Wider than the data's type, whose range it may exceed.
-            with np.errstate(over="ignore"):
-                made = (codes @ state.C[~visible].T.astype(np.float64)) * state.scale
-            return np.clip(made, -LARGEST, LARGEST)
+            coding, hidden = replace(state, C=C, G=gram(C)), state.C[~visible].T
 
-        return judge_hidden_parts(rows, zero, unit, predict).sound()
+            def predict(shown: Matrix) -> Matrix:
+                # Wider than the data's type, whose range it may exceed.
+                with np.errstate(over="ignore"):
+                    made = (encode(coding, shown) @ hidden.astype(np.float64)) * state.scale
+                return np.clip(made, -LARGEST, LARGEST, out=made)
+
+            return predict
+
+        return judge_hidden_parts(rows, zero, unit, predicting).sound()
 
     def n_components(self, state: State) -> int:
         """See `Engine.n_components`."""

@@ -1,6 +1,6 @@
 """Codes and filled values of rows, and how sure they are; nothing is learned."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import check_finite, dense_with_holes
-from ..judge import judge_hidden_parts
+from ..judge import Predict, judge_hidden_parts
 from ..kernels.posterior import spread
 from ..kernels.shared import gram
 from ..state import Info
@@ -189,22 +189,30 @@ def judge(model: Model, X: Any) -> Info:
     model = settled(model)
     mean = model.center + model.one * model.noise * model.C[:, -1].astype(np.float64)
 
-    def predict(rows: NDArray[Any], visible: NDArray[np.bool_]) -> NDArray[Any]:
-        C = model.C[~visible].astype(np.float64)
-        codes = _codes_of_visible(model, rows, visible)
-        made = codes @ C[:, :-1].T + model.one * C[:, -1]
-        return made * model.noise[~visible] + model.center[~visible]
+    def predicting(visible: NDArray[np.bool_]) -> Predict:
+        hidden = ~visible
+        C = model.C[hidden].astype(np.float64)
+        codes_of_visible = _coding(model, visible)
 
-    return judge_hidden_parts(X, mean, model.unit, predict)
+        def predict(rows: NDArray[Any]) -> NDArray[Any]:
+            made = codes_of_visible(rows) @ C[:, :-1].T + model.one * C[:, -1]
+            made *= model.noise[hidden]
+            made += model.center[hidden]
+            return made
+
+        return predict
+
+    return judge_hidden_parts(X, mean, model.unit, predicting)
 
 
-def _codes_of_visible(model: Model, rows: NDArray[Any], visible: NDArray[np.bool_]) -> Matrix:
-    """Codes of rows made of some of the features."""
+def _coding(model: Model, visible: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Matrix]:
+    """What makes codes of rows from some of the features."""
     if model.drops:  # what is hidden would be taken for outliers
-        return encode(model, np.where(visible, rows, np.nan).astype(rows.dtype))
+        return lambda rows: encode(model, np.where(visible, rows, np.nan).astype(rows.dtype))
     # With zeros for the others in C, they make no difference, and no row has to be copied.
     C = model.C * visible[:, None]
-    return encode(replace(model, C=C, G=gram(C), rarity=model.rarity * visible), rows)
+    shown = replace(model, C=C, G=gram(C), rarity=model.rarity * visible)
+    return lambda rows: encode(shown, rows)
 
 
 def _parts(model: Model, X: Any) -> Iterator[tuple[slice, Whitened]]:

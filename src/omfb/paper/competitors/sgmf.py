@@ -104,7 +104,7 @@ class SGMF(Competitor):
         rows = self._validated(X)
         C = np.ascontiguousarray(self.components_.T)
         state = State(Rule(), C, gram(C), np.eye(C.shape[1]))
-        return encode(state, rows)[0].astype(rows.dtype, copy=False)
+        return encode(state, rows).astype(rows.dtype, copy=False)
 
     def _begin(self, rows: NDArray[Any], observed: NDArray[np.bool_]) -> None:
         self.components_ = self._first_dictionary(rows, observed)
