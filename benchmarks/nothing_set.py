@@ -33,7 +33,7 @@ from timing import Row, limited, options, say, write
 
 from omfb import OMFB, OMFBImputer
 
-SEED = 20261117  # the first of those that say what is hidden; no constant was ever chosen by them
+SEED = 20262001  # the first of those that say what is hidden; no constant was ever chosen by them
 MASKS = {"tiny": 1, "quick": 1, "full": 3}
 HELD = {"least": 87.0, "most": 93.0}
 
