@@ -19,17 +19,18 @@ import scipy.sparse
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from ..blocks import sparse_rows
 from ..kernels.entries import draws_of
 from ..kernels.posterior import spread
 from ..kernels.shared import Rows, gram
-from .codes import Codes, codes_of
-from .rows import Forgotten, Whitened
+from .codes import codes_of
+from .rows import Forgotten, Whitened, picked
 from .state import Matrix, Model, Vector
 
 # Rows that are looked at together, and how many must have been checked, to calibrate anew.
 CALIBRATION_ROWS, FEWEST_CHECKS = 256, 10
 # One row in so many hides something; all of the first are looked at, later one in so many.
-ONE_IN, OFTEN, SELDOM = 8, 100, 8
+ONE_IN, OFTEN, SELDOM = 8, 100, 16
 # Masks that are lent, and what they show where no row of the head misses anything or most do.
 N_MASKS, N_RANDOM_MASKS, VISIBLE = 16, 2, 0.75
 # Entries that a row is known by, and that it is judged by: enough of both.
@@ -47,13 +48,15 @@ OUTLIER, WORTH, SURE = 6.0, 0.03, 2.0
 
 
 class Hidden(NamedTuple):
-    """What one row shows and what it hides by one of the masks, in units of the noise."""
+    """What some rows show and what they hide, in units of the noise.
 
-    mask: int
-    shown: NDArray[np.int32]
-    shown_values: Vector
-    features: NDArray[np.int32]
-    values: Vector
+    Rows that show the same features follow each other: they share a system.
+    """
+
+    shown: Rows
+    away: Rows
+    turn: NDArray[np.int64]
+    """Where each row comes in time."""
 
 
 def lent_masks(seen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.bool_]:
@@ -66,7 +69,7 @@ def lent_masks(seen: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.
     return rng.random((n_masks, seen.shape[1])) < VISIBLE
 
 
-def draws(X: Any) -> list[int]:
+def draws(X: Any) -> NDArray[np.uint64]:
     """A number for each row that follows from its values."""
     out = np.empty(X.shape[0], np.uint64)
     if scipy.sparse.issparse(X):
@@ -77,120 +80,119 @@ def draws(X: Any) -> list[int]:
         rows = np.ascontiguousarray(X)
         rows = rows if rows.flags.writeable else rows.copy()
         draws_of(rows, max(1, X.shape[1] // KNOWN_BY), out)
-    return out.tolist()
+    return out
 
 
-def hide(model: Model, X: Any) -> tuple[list[Forgotten], list[Hidden]]:
+def hide(
+    model: Model, X: Any, *, look_at_all: bool = False
+) -> tuple[list[Forgotten], Hidden | None]:
     """What rows must not learn of themselves, and what some of them hide for `judge_hidden`."""
-    forgotten: list[Forgotten] = []
-    hidden: list[Hidden] = []
     if not model.gappy and not model.first_pass:
-        return forgotten, hidden
-    seldom = 1 if model.checked < OFTEN else SELDOM
-    n_masks = len(model.masks)
-    for t, draw in enumerate(draws(X)):
-        looked_at = draw // (ONE_IN * n_masks) % seldom == 0
-        if draw % ONE_IN or not (model.gappy or looked_at):
-            continue
-        mask = draw // ONE_IN % n_masks
-        features, values = _entries(model, X, t)
-        visible = model.masks[mask][features]
-        if not visible.any() or visible.all():
-            continue
-        if model.gappy:
-            forgotten.append((t, features[~visible]))
-        if looked_at:
-            away = np.flatnonzero(~visible)
-            away = away[:: max(1, len(away) // MOST_ENTRIES)]
-            hidden.append(
-                Hidden(mask, features[visible], values[visible], features[away], values[away])
-            )
-    return forgotten, hidden
+        return [], None
+    seldom = 1 if model.checked < OFTEN or look_at_all else SELDOM
+    rest, one_in = np.divmod(draws(X), np.uint64(ONE_IN))
+    rest, mask = np.divmod(rest, np.uint64(len(model.masks)))
+    looked_at = rest % np.uint64(seldom) == 0
+    which = np.flatnonzero((one_in == 0) & (looked_at | model.gappy))
+    if len(which) == 0:
+        return [], None
+    rows = _entries(model, X, which)
+    owner = _owners(rows)
+    visible = model.masks[mask[which][owner], rows.features]
+    shown = np.bincount(owner, visible, len(which))
+    away = np.diff(rows.starts) - shown
+    judges = (shown > 0) & (away > 0)
+    forgotten: list[Forgotten] = []
+    if model.gappy:
+        gone = picked(rows, ~visible)
+        for at in np.flatnonzero(judges).tolist():
+            forgotten.append((int(which[at]), gone.part(at, at + 1).features))
+    chosen = np.flatnonzero(judges & looked_at[which])
+    if len(chosen) == 0:
+        return forgotten, None
+    turn = np.argsort(mask[which][chosen], kind="stable")
+    total = np.concatenate([[0], np.cumsum(~visible)])
+    number = total[1:] - total[rows.starts[owner]] - 1  # of a hidden entry in its row, from 0 on
+    some = ~visible & (number % np.maximum(1, away // MOST_ENTRIES).astype(int)[owner] == 0)
+    shows, hides = (picked(rows, kept).take(chosen[turn]) for kept in (visible, some))
+    return forgotten, Hidden(shows, hides, turn)
 
 
-def _entries(model: Model, X: Any, t: int) -> tuple[NDArray[np.int32], Vector]:
-    """Features that a row observes, and their values in units of the noise."""
+def _entries(model: Model, X: Any, which: NDArray[np.int64]) -> Rows:
+    """What rows observe of features that have units, in units of the noise."""
     if scipy.sparse.issparse(X):
-        here = slice(X.indptr[t], X.indptr[t + 1])
-        known = ~np.isnan(X.data[here])
-        features, values = X.indices[here][known], X.data[here][known]
+        rows = sparse_rows(X[which])
     else:
-        features = np.flatnonzero(~np.isnan(X[t]))
-        values = X[t, features]
-    known = model.known[features]  # others have no units yet
-    features, values = features[known].astype(np.int32), values[known].astype(np.float64)
-    return features, (values - model.center[features]) / model.noise[features]
+        Y = X[which]
+        seen = ~np.isnan(Y)
+        starts = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
+        rows = Rows(starts, np.nonzero(seen)[1].astype(np.int32), Y[seen])
+    if not model.known.all():
+        rows = picked(rows, model.known[rows.features])
+    starts, features, values = rows
+    return Rows(starts, features, (values - model.center[features]) / model.noise[features])
 
 
-def judge_hidden(model: Model, hidden: list[Hidden]) -> Model:
+def _owners(rows: Rows) -> NDArray[np.int64]:
+    """The row of each entry."""
+    return np.repeat(np.arange(len(rows)), np.diff(rows.starts))
+
+
+def judge_hidden(model: Model, hidden: Hidden | None) -> Model:
     """The model with what the hidden entries of some rows tell."""
-    if not hidden:
+    if hidden is None:
         return model
-    # Rows that show the same features share a system, if they come one after the other.
-    order = np.argsort([row.mask for row in hidden], kind="stable")
-    place = np.argsort(order)
     C = model.coding.astype(np.float64, copy=False)
-    unit = model.noise / model.unit
-    mean = model.one * C[:, -1]
-    histogram, judged, trial = model.histogram, model.judged.copy(), model.trial
-    checked = model.checked
-    shown = _shown(model, [hidden[at] for at in order])
-    codes = codes_of(model, shown, limit=outlier_limit(model), keep_covariances=True)
-    for at, (_, _, _, which, truth) in zip(place.tolist(), hidden, strict=True):
-        predicted, variance = _predicted(model, C, codes, at, which)
-        errors, size, weight = truth - predicted, unit[which], 1.0 / len(which)
-        fade = 1.0 - 2.0 / (checked + 50.0)
-        histogram = fade * histogram + weight * binned(np.abs(errors) / np.sqrt(variance))
-        now = np.array([np.sum((errors * size) ** 2), np.sum(((truth - mean[which]) * size) ** 2)])
-        judged[0] += weight * now
-        judged[1] = (1.0 - 1.0 / RECENT_ROWS) * judged[1] + weight * now
-        checked += 1
-    if model.looks:
-        trial = _votes(model, C, hidden, shown, place)
-    return replace(model, histogram=histogram, judged=judged, trial=trial, checked=checked)
-
-
-def _votes(
-    model: Model, C: Matrix, hidden: list[Hidden], shown: Whitened, place: NDArray[np.int64]
-) -> Vector:
-    """Votes on dropping outliers, with those of more rows."""
-    tried = [codes_of(model, shown, limit=limit).X for limit in (np.inf, OUTLIER)]
-    trial = model.trial
-    for at, (_, _, _, which, truth) in zip(place.tolist(), hidden, strict=True):
-        size = (model.noise / model.unit)[which]
-        plain, dropping = (float(np.sum(((truth - C[which] @ X[at]) * size) ** 2)) for X in tried)
-        vote = (plain - dropping) / max(plain + dropping, 1e-300)
-        fade = 1.0 - 2.0 / (model.checked + 50.0)
-        trial = fade * trial + np.array([1.0, vote, vote**2])
-    return trial
-
-
-def _shown(model: Model, hidden: list[Hidden]) -> Whitened:
-    """What the rows show, as rows of their own."""
-    counts = np.array([len(row.shown) for row in hidden])
-    starts = np.concatenate([[0], np.cumsum(counts)])
-    features = np.concatenate([row.shown for row in hidden])
-    values = np.concatenate([row.shown_values for row in hidden])
-    return Whitened(len(model.C), None, None, counts, Rows(starts, features, values))
-
-
-def _predicted(
-    model: Model, C: Matrix, codes: Codes, at: int, which: NDArray[np.int32]
-) -> tuple[Vector, Vector]:
-    """Means and variances of the features `which` of one row."""
+    shown, (starts, which, truth), turn = hidden
+    n, owner = len(turn), _owners(hidden.away)
+    rows = Whitened(len(C), None, None, np.diff(shown.starts), shown)
+    codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=True)
     variance = np.empty(len(which))
-    spread(
-        C, codes.covariances[at], model.Sigma, codes.X[at], model.rarity, model.kappa, which,
-        variance,
-    )  # fmt: skip
-    return C[which] @ codes.X[at], variance
+    for at, (X, H) in enumerate(zip(codes.X, codes.covariances, strict=True)):
+        here = slice(starts[at], starts[at + 1])
+        spread(C, H, model.Sigma, X, model.rarity, model.kappa, which[here], variance[here])
+    size, weight = (model.noise / model.unit)[which], 1.0 / np.diff(starts)
+    errors = truth - _made(C, which, codes.X[owner])
+    fades = 1.0 - 2.0 / (model.checked + np.arange(n) + 50.0)
+    left = np.append(np.cumprod(fades[:0:-1])[::-1], 1.0)[turn]  # of a row, after those behind it
+    histogram = np.prod(fades) * model.histogram
+    histogram += binned(np.abs(errors) / np.sqrt(variance), (left * weight)[owner])
+    of_mean = truth - model.one * C[which, -1]
+    now = [weight * np.bincount(owner, (e * size) ** 2, n) for e in (errors, of_mean)]
+    fade = 1.0 - 1.0 / RECENT_ROWS
+    recent = fade**n * model.judged[1] + [float(np.sum(fade ** (n - 1 - turn) * e)) for e in now]
+    judged = np.array([model.judged[0] + np.sum(now, axis=1), recent])
+    trial = _votes(model, C, hidden, rows) if model.looks else model.trial
+    return replace(
+        model, histogram=histogram, judged=judged, trial=trial, checked=model.checked + n
+    )
 
 
-def binned(sizes: Vector) -> Vector:
+def _votes(model: Model, C: Matrix, hidden: Hidden, rows: Whitened) -> Vector:
+    """Votes on dropping outliers, with those of more rows."""
+    (_, which, truth), turn, owner = hidden.away, hidden.turn, _owners(hidden.away)
+    size, n = (model.noise / model.unit)[which], len(turn)
+    plain, dropping = (
+        np.bincount(owner, ((truth - _made(C, which, X[owner])) * size) ** 2, n)
+        for X in (codes_of(model, rows, limit=limit).X for limit in (np.inf, OUTLIER))
+    )
+    vote = (plain - dropping) / np.maximum(plain + dropping, 1e-300)
+    fade = 1.0 - 2.0 / (model.checked + 50.0)
+    left = fade ** (n - 1 - turn)
+    return fade**n * model.trial + [np.sum(left), np.sum(left * vote), np.sum(left * vote**2)]
+
+
+def _made(C: Matrix, which: NDArray[np.int32], X: Matrix) -> Vector:
+    """What codes, one for each of the features `which`, make of them."""
+    return np.einsum("ij,ij->i", C[which], X)
+
+
+def binned(sizes: Vector, weights: Vector) -> Vector:
     """A histogram of errors in units of their deviation."""
     with np.errstate(divide="ignore"):
         at = BINS_PER_OCTAVE * (np.log2(sizes) + LOWEST)
-    return np.bincount(np.clip(at, 0, N_BINS - 1).astype(int), minlength=N_BINS).astype(np.float64)
+    counts = np.bincount(np.clip(at, 0, N_BINS - 1).astype(int), weights, N_BINS)
+    return counts.astype(np.float64, copy=False)
 
 
 def rescaled(histogram: Vector, change: float) -> Vector:
@@ -249,7 +251,7 @@ def calibrated(model: Model, X: Any) -> Model:
     fresh = replace(model, histogram=np.zeros(N_BINS), checked=0, C_codes=None, G=gram(model.C))
     for start in range(0, X.shape[0], CALIBRATION_ROWS):
         part = X[start : start + CALIBRATION_ROWS]
-        fresh = judge_hidden(fresh, hide(fresh, part)[1])
+        fresh = judge_hidden(fresh, hide(fresh, part, look_at_all=True)[1])
     if fresh.checked < FEWEST_CHECKS:
         return model
     return replace(model, histogram=fresh.histogram)

@@ -94,7 +94,8 @@ def _errors_in_time(
     """Histogram of errors of hidden entries, in units of their predicted deviation."""
     filled, deviations = fill_in_time(replace(model, memory=memory), shown, deviations=True)
     assert deviations is not None
-    return binned(np.abs(filled - truth)[hidden] / deviations[hidden])
+    sizes = np.abs(filled - truth)[hidden] / deviations[hidden]
+    return binned(sizes, np.ones(len(sizes)))
 
 
 def fill_in_time(model: Model, X: Any, *, deviations: bool = False) -> Filled:

@@ -33,7 +33,7 @@ LEAST_VARIANCE = 1e-6
 def revised(model: Model) -> Model:
     """The model at the start of the next period."""
     m, r = len(model.C), model.n_components
-    period = period_rows(model.n_seen, r, model.batch_left)
+    period = period_rows(model.n_seen, r, model.batch_left, model.settings.memory)
     if not model.freedom > 0.0:  # nothing was observed
         return acquainted(replace(model, C_codes=None, G=gram(model.C), period_left=period))
     change = _noise_change(model)

@@ -57,9 +57,8 @@ class Whitened:
 
     def without(self, gone: NDArray[np.bool_]) -> "Whitened":
         """The rows without some of their entries, given in the order of `entries`."""
-        starts, features, values = self.entries
-        kept = np.concatenate([[0], np.cumsum(~gone)])
-        rest = Rows(kept[starts], features[~gone], values[~gone])
+        starts, features, _ = self.entries
+        rest = picked(self.entries, ~gone)
         counts = np.diff(rest.starts)
         m = round(self._counts.max(initial=1) / max(self.shares.max(initial=0.0), 1e-300))
         if self.values is None:
@@ -117,6 +116,11 @@ def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:
     for t, features in forgotten:
         here = slice(rows.starts[t], rows.starts[t + 1])
         kept[here] = ~np.isin(rows.features[here], features)
+    return picked(rows, kept)
+
+
+def picked(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
+    """The rows with some of their entries."""
     before = np.concatenate([[0], np.cumsum(kept)])
     return Rows(before[rows.starts], rows.features[kept], rows.values[kept])
 

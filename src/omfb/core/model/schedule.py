@@ -8,9 +8,11 @@ worse than what was there.
 
 from .settings import Settings
 
-FIRST_BATCH, LAST_BATCH = 16, 256
+FIRST_BATCH, LAST_BATCH, LONGEST_BATCH = 16, 256, 1024
 # A batch is at most this share of the rows before it, a period at most that.
 BATCH_SHARE, PERIOD_SHARE = 32, 4
+# Of the rows before it, a period is at least this share: what changes slowly is revised seldom.
+LONG_PERIOD = 16
 # Rows of the first period and of the last, for each component.
 FIRST_PERIOD, LAST_PERIOD = 4, 16
 LEAST_PERIOD = 64
@@ -25,19 +27,20 @@ def batch_rows(n_seen: int, gappy: bool, settings: Settings) -> int:
     """
     if settings.batch_size is not None:
         return settings.batch_size
-    rows = LAST_BATCH
-    if gappy:
-        rows = min(max(n_seen // BATCH_SHARE // FIRST_BATCH * FIRST_BATCH, FIRST_BATCH), LAST_BATCH)
+    least, most = (FIRST_BATCH, LAST_BATCH) if gappy else (LAST_BATCH, LONGEST_BATCH)
+    rows = min(max(n_seen // BATCH_SHARE // FIRST_BATCH * FIRST_BATCH, least), most)
     if settings.memory < 1.0:
         rows = min(rows, max(1, round(BATCH_OF_WINDOW / (1.0 - settings.memory))))
     return rows
 
 
-def period_rows(n_seen: int, n_components: int, whole: int) -> int:
+def period_rows(n_seen: int, n_components: int, whole: int, memory: float) -> int:
     """Rows of a period that begins after so many, in whole batches of a length."""
     first = max(LEAST_PERIOD, FIRST_PERIOD * n_components)
     last = max(LEAST_PERIOD, LAST_PERIOD * n_components)
     rows = min(max(n_seen // PERIOD_SHARE, first), last)
+    if memory == 1.0:
+        rows = max(rows, n_seen // LONG_PERIOD)
     return -(-rows // whole) * whole
 
 

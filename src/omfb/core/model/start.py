@@ -99,7 +99,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         counts=np.full(m, n_rows), rarity=np.ones(m), errors=np.zeros((2, m)), n_rows=n_rows,
         weight=0.0, held=1.0, energy=0.0, freedom=0.0, fade=fade, head_start=head_start,
         n_seen=0, n_entries=0,
-        batch_left=batch, period_left=period_rows(0, r, batch),
+        batch_left=batch, period_left=period_rows(0, r, batch, settings.memory),
         gappy=gappy, pass_rows=0, masks=lent_masks(seen, rng),
         histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
         looks=bool(spikes.any()), drops=bool(spikes.any()),
