@@ -29,7 +29,7 @@ def test_deviations_are_those_of_the_errors(estimator):
         assert np.array_equal(filled, model.complete(X))
         assert (std[~hidden] == 0.0).all()
         assert (std[hidden] > 0.0).all()
-        assert 0.7 < np.sqrt(np.mean(((filled - Y)[hidden] / std[hidden]) ** 2)) < 1.25
+        assert 0.85 < np.sqrt(np.mean(((filled - Y)[hidden] / std[hidden]) ** 2)) < 1.15
 
 
 @pytest.mark.parametrize("level", [0.5, 0.9])

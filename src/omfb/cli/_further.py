@@ -71,10 +71,10 @@ class Further:
         """The further columns of rows that were filled; counts for the report."""
         import numpy as np
 
-        from ..core.model.check import quantile
+        from ..core.model.check import calibration, quantile
 
         missing = np.isnan(rows)
-        columns = [deviations] if self._std else []
+        columns = [calibration(learner.used()) * deviations] if self._std else []
         if self._level is not None:
             half = quantile(learner.used(), self._level) * deviations
             bounds = (allowed(filled - half), allowed(filled + half))

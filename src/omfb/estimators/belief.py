@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
+from ..core.blocks import dense_with_holes
 from ..core.model import check, encode
 from ..core.model.in_time import fill_in_time, forecast
 from ..core.model.state import Model
@@ -45,7 +46,7 @@ class BeliefMixin:
         if not return_std:
             return self._like(X, self._filled(X))  # type: ignore[attr-defined]
         filled, deviations = self._with_deviations(X)
-        return self._like(X, filled), deviations
+        return self._like(X, filled), check.calibration(self._belief()) * deviations
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Bounds that hold each missing entry with about the given probability.
@@ -85,8 +86,10 @@ class BeliefMixin:
         count = checked_count("n", n, "how many draws")
         model, rows = self._belief(), self._given(X)
         seed = check_random_state(random_state).randint(2**31)
-        drawn = list(encode.draw(model, rows, count, np.random.default_rng(seed)))
-        return self._bounded(np.array(drawn), rows)
+        drawn = np.array(list(encode.draw(model, rows, count, np.random.default_rng(seed))))
+        middle, missing = encode.fill(model, rows).rows, np.isnan(dense_with_holes(rows))
+        spread = check.calibration(model) * (drawn - middle)
+        return self._bounded(np.where(missing, middle + spread, drawn), rows)
 
     @available_if(_knows_noise)  # type: ignore[untyped-decorator, unused-ignore]
     def score_samples(self, X: Any) -> NDArray[np.float64]:

@@ -42,6 +42,8 @@ N_BINS = BINS_PER_OCTAVE * OCTAVES
 RECENT_ROWS = 50
 # Entries beyond so many deviations, and which share of them makes tails heavy (normal: 0.006 %).
 FAR, HEAVY_SHARE, FIRST_CHECKS = 4.0, 0.002, 50
+# Share of a normal law that is within one deviation.
+WITHIN_ONE_DEVIATION = 0.6827
 # Deviations from what the rest of its row says that make an entry an outlier; what dropping them
 # must be worth on average, from −1 to 1, and how many standard errors that must be above zero.
 OUTLIER, WORTH, SURE = 6.0, 0.03, 2.0
@@ -216,6 +218,11 @@ def quantile(model: Model, level: float) -> float:
     )
     trust = min(1.0, total / 20.0)
     return trust * found + (1.0 - trust) * normal
+
+
+def calibration(model: Model) -> float:
+    """What predicted deviations are to be multiplied by, to hold what a normal law's hold."""
+    return quantile(model, WITHIN_ONE_DEVIATION)
 
 
 def outlier_limit(model: Model) -> float:
