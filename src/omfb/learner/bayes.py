@@ -7,7 +7,7 @@ import numpy as np
 
 from ..core.blocks import UnusableError
 from ..core.model import encode as coding
-from ..core.model.check import calibrated
+from ..core.model.check import calibrated, sparing
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.learn import learn
 from ..core.model.polish import polished
@@ -89,7 +89,8 @@ class Bayes:
 
     def begin_pass(self, state: Model) -> Model:
         """See `Engine.begin_pass`."""
-        return replace(state, pass_rows=state.pass_rows or state.n_seen)
+        outliers = np.zeros_like(state.outliers)  # as many as in one pass, not in all
+        return replace(state, pass_rows=state.pass_rows or state.n_seen, outliers=outliers)
 
     def sample_rows(self, n_features: int) -> int:
         """See `Engine.sample_rows`."""
@@ -102,6 +103,7 @@ class Bayes:
         short = n_rows <= self.sample_rows(len(state.C))  # the sample is the whole table
         if state.gappy or short:
             rows = sample()
+            state = sparing(state, rows)
             state = polished(state, rows) if short else state
             state = calibrated(state, rows)
         return remembering(state, last_rows()) if state.settings.in_time else state

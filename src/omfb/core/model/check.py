@@ -42,6 +42,8 @@ N_BINS = BINS_PER_OCTAVE * OCTAVES
 RECENT_ROWS = 50
 # Entries beyond so many deviations, and which share of them makes tails heavy (normal: 0.006 %).
 FAR, HEAVY_SHARE, FIRST_CHECKS = 4.0, 0.002, 50
+# Of the components that are on trial where there are outliers, those that the next trial keeps.
+FEWER = 0.8
 # Share of a normal law that is within one deviation.
 WITHIN_ONE_DEVIATION = 0.6827
 # Deviations from what the rest of its row says that make an entry an outlier; what dropping them
@@ -155,11 +157,13 @@ def judge_hidden(model: Model, hidden: Hidden | None) -> Model:
         spread(C, H, model.Sigma, X, model.rarity, model.kappa, which[here], variance[here])
     size, weight = (model.noise / model.unit)[which], 1.0 / np.diff(starts)
     errors = truth - _made(C, which, codes.X[owner])
+    of_mean = truth - model.one * C[which, -1]
+    if model.drops:  # outliers that were hidden are nobody's fault
+        size = np.where(np.abs(errors) > OUTLIER * np.sqrt(variance), 0.0, size)
     fades = 1.0 - 2.0 / (model.checked + np.arange(n) + 50.0)
     left = np.append(np.cumprod(fades[:0:-1])[::-1], 1.0)[turn]  # of a row, after those behind it
     histogram = np.prod(fades) * model.histogram
     histogram += binned(np.abs(errors) / np.sqrt(variance), (left * weight)[owner])
-    of_mean = truth - model.one * C[which, -1]
     now = [weight * np.bincount(owner, (e * size) ** 2, n) for e in (errors, of_mean)]
     fade = 1.0 - 1.0 / RECENT_ROWS
     recent = fade**n * model.judged[1] + [float(np.sum(fade ** (n - 1 - turn) * e)) for e in now]
@@ -255,10 +259,40 @@ def calibrated(model: Model, X: Any) -> Model:
     """
     if not model.gappy:
         return model
-    fresh = replace(model, histogram=np.zeros(N_BINS), checked=0, C_codes=None, G=gram(model.C))
+    fresh = _judged_anew(model, X)
+    return model if fresh.checked < FEWEST_CHECKS else replace(model, histogram=fresh.histogram)
+
+
+def sparing(model: Model, X: Any) -> Model:
+    """The model without components that do not stand out, if that fills what rows hide better.
+
+    They follow the noise of complete and wide tables, and are a weak signal in others. Where there
+    are outliers, also those are on trial that stand out: they may be what spikes have left.
+    """
+    if not model.gappy:
+        return model
+    falling = np.argsort(-model.v[:-1], kind="stable")
+    counts = {int(model.used.sum())}
+    if model.drops:
+        counts |= {int(max(counts) * FEWER**step) for step in range(1, 12)}
+    best, least = model, float(_judged_anew(model, X).judged[0, 0])
+    for count in sorted(counts - {0, len(falling)}, reverse=True):
+        C = model.C.copy()
+        C[:, falling[count:]] = 0.0
+        fewer = replace(model, C=C, C_codes=None, G=gram(C))
+        error = float(_judged_anew(fewer, X).judged[0, 0])
+        if error < least:
+            best, least = fewer, error
+    return best
+
+
+def _judged_anew(model: Model, X: Any) -> Model:
+    """The model of which only what rows of X hide now was judged."""
+    fresh = replace(
+        model, histogram=np.zeros(N_BINS), judged=np.zeros((2, 2)), checked=0, C_codes=None,
+        G=gram(model.C), looks=False,
+    )  # fmt: skip
     for start in range(0, X.shape[0], CALIBRATION_ROWS):
         part = X[start : start + CALIBRATION_ROWS]
         fresh = judge_hidden(fresh, hide(fresh, part, look_at_all=True)[1])
-    if fresh.checked < FEWEST_CHECKS:
-        return model
-    return replace(model, histogram=fresh.histogram)
+    return fresh

@@ -70,20 +70,33 @@ def _shared(model: Model) -> float:
 
 def _noise_change(model: Model) -> Vector:
     """By what each feature's noise is to be multiplied."""
-    m, r = len(model.C), model.n_components
     shared = _shared(model)
-    variance = np.full(m, shared)
+    variance = np.full(len(model.C), shared)
     if model.settings.noise == "feature":
-        covariance = model.unsure / max(model.weight, 1e-300)
-        C = model.C[:, :r].astype(np.float64)
-        lever = np.minimum(np.sum((C @ covariance) * C, axis=1), MOST_LEVER)
         energies, numbers = model.errors
-        variance = (SHARED_WEIGHT * shared + energies) / (SHARED_WEIGHT + numbers * (1.0 - lever))
+        freedom = SHARED_WEIGHT + numbers * (1.0 - _levers(model))
+        variance = (SHARED_WEIGHT * shared + energies) / freedom
         usual = float(np.mean((model.noise / model.unit) ** 2)) * shared
         least = LEAST_NOISE**2 * usual * (model.unit / model.noise) ** 2
         variance = np.maximum(variance, least)
     floor = ROUNDING[str(model.C.dtype)] * model.unit / model.noise
     return np.maximum(np.sqrt(variance), floor)
+
+
+def _levers(model: Model) -> Vector:
+    """What codes take of the squared residual of each feature that they were made of.
+
+    cᵀ Cov c is h of a row that does not observe the feature, and h / (1 + h) of one that does. Its
+    average a over all rows, of which a share s misses the feature, gives h by s h² + (1 − a) h = a.
+    """
+    m, r = len(model.C), model.n_components
+    C = model.C[:, :r].astype(np.float64)
+    a = np.sum((C @ (model.unsure / max(model.weight, 1e-300))) * C, axis=1)
+    numbers = model.errors[1]
+    observed = model.n_entries / (model.n_seen * m) * numbers / max(float(numbers.mean()), 1e-300)
+    missing = np.clip(1.0 - observed, 0.0, 1.0)
+    h = 2.0 * a / np.maximum(1.0 - a + np.sqrt((1.0 - a) ** 2 + 4.0 * missing * a), 1e-12)
+    return np.minimum(h / (1.0 + h), MOST_LEVER)
 
 
 def _basis(model: Model, S_data: Matrix, G: Matrix) -> Matrix:

@@ -215,7 +215,8 @@ class Model:
         """
         m = len(self.C)
         a = m / max(self.n_rows, 1.0)
-        return self.v[:-1] > 1.5 * (2.0 * np.sqrt(a) + a) / m
+        there = np.diagonal(self.G)[:-1] > 1e-12  # not spared at the end of a fit
+        return there & (self.v[:-1] > 1.5 * (2.0 * np.sqrt(a) + a) / m)
 
     def keep(self, n: int) -> Vector:
         """What each of the next n rows leaves of the past."""
