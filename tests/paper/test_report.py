@@ -16,10 +16,10 @@ pytest.importorskip("matplotlib", reason="the report needs omfb[plot]")
 
 from omfb.paper import figures as plots
 from omfb.paper.experiments import EXPERIMENTS, faces_online
-from omfb.paper.experiments.images import Images
-from omfb.paper.experiments.outcome import Claim, Outcome
-from omfb.paper.report import page
 from omfb.paper.reproduce import reproduce
+from omfb.report.drawing import INK, inline_svg, render
+from omfb.report.outcome import Claim, Outcome
+from omfb.report.page import Part, page
 
 CHROMIUM = shutil.which("chromium")
 FLAGS = [
@@ -96,7 +96,7 @@ def test_every_picture_has_words(html):
 
 
 def test_charts_take_the_colours_of_the_page(html):
-    assert plots.INK not in html.split("</style>")[1]
+    assert INK not in html.split("</style>")[1]
     assert html.count("currentColor") > 20
     assert "prefers-color-scheme: dark" in html
 
@@ -109,23 +109,15 @@ def test_notices_come_first_and_are_escaped(html):
     assert ">in the paper</th>" not in body
 
 
-@pytest.mark.parametrize(("reproduced", "words"), [(True, "reproduced"), (False, "not reproduced")])
-def test_verdicts_are_those_of_the_claims(reproduced, words):
-    outcome = Outcome("faces-online", {"passes": 1})
-    outcome.add(faces_online.OPTIMUM, "error", 0, 1.0)
-    for name in faces_online.METHODS:
-        outcome.add(name, "error", 1, 2.0)
-    outcome.claims = [Claim("It <works>", "1", "2", reproduced)]
-    outcome.atoms = {faces_online.MEMORY: np.ones((3, 4))}
-    about = {"quick": False, "warning": "", "shape": (2, 2), "images": 1, "seed": 0,
-             "data": "x", "made": "2015-06-30T00:00", "environment": {}}  # fmt: skip
-    figure = plots.error_figure({"a": plots.Curve([1, 2], [1, 2], [3, 2])}, 1.0)
-    images = Images("x", np.zeros((1, 4), np.float32), (2, 2))
-    text = page([outcome], images, about, {"faces-online": figure})
+@pytest.mark.parametrize(("confirmed", "words"), [(True, "confirmed"), (False, "not confirmed")])
+def test_verdicts_are_those_of_the_claims(confirmed, words):
+    outcome = Outcome("x", {})
+    outcome.claims = [Claim("It <works>", "1", "2", confirmed)]
+    text = page("A page", "", [Part(outcome, "", [])], {})
     row = re.search(r"<tr><td>It &lt;works&gt;</td>.*?</tr>", text).group()
     assert f">{words}</span>" in row
     assert 'class="notice"' not in text
-    assert "<h1>The paper, reproduced</h1>" in text
+    assert "<h1>A page</h1>" in text
 
 
 def test_figures_are_files_with_labelled_axes(folder):
@@ -178,8 +170,8 @@ def text_of(svg: str) -> str:
 def test_legends_lie_within_the_files():
     curves = {name: plots.Curve([1, 2], [1, 2], [3, 2]) for name in faces_online.METHODS}
     figure = plots.error_figure(curves, 1.0)
-    plots.inline_svg(figure, "x")  # without the legend, which is there again afterwards
-    assert "MiniBatchDictionaryLearning" in plots.render(figure, "svg").decode()
+    inline_svg(figure, "x")  # without the legend, which is there again afterwards
+    assert "MiniBatchDictionaryLearning" in render(figure, "svg").decode()
     figure.draw_without_rendering()
     (legend,) = figure.legends
     box, page = legend.get_window_extent(), figure.bbox
@@ -218,7 +210,7 @@ def test_report_opens_in_a_browser(folder, tmp_path, width):
     told = re.search(r'<pre id="told">(.*?)</pre>', ran.stdout).group(1).split("|")
     assert int(told[0]) <= width  # nothing sticks out, so a phone does not scroll sideways
     assert int(told[1]) >= 10
-    assert told[2:] == ["0", "0", "omfb: the paper's experiments on other images"]
+    assert told[2:] == ["0", "0", "omfb: The paper's experiments on other images"]
     assert "CONSOLE" not in ran.stderr
 
 

@@ -15,9 +15,9 @@ from threadpoolctl import threadpool_limits
 
 from ...estimators.omfb import OMFB
 from ...metrics import projection_error
+from ...report.outcome import Claim, Outcome, Track, untracked
 from ..competitors import SGMF, DivergedError
 from .images import GREY_LEVELS, Images
-from .outcome import Claim, Outcome, Track, untracked
 from .rules import WITH_MEMORY
 from .tuning import SGMF_BEST_START, SGMF_PAPER_START
 
@@ -206,14 +206,11 @@ def _claims(outcome: Outcome, passes: int, on_faces: bool) -> list[Claim]:
     (optimum,) = outcome.values(OPTIMUM, ERROR)
     in_time = _error_at(outcome, PAPER, spent[SGMF_RANDOM])
     claims = []
-    if on_faces:
-        claims += [
+    if on_faces and passes >= PASSES:
+        claims = [
             _lower(f"After {passes} passes OMF-B has a lower error than SGMF from the same start",
                    error[PAPER], error[SGMF_RANDOM]),
             _lower("… and also in the same wall-clock time", in_time, error[SGMF_RANDOM]),
-        ]  # fmt: skip
-    if on_faces and passes >= PASSES:
-        claims += [
             Claim("SGMF passes over the data faster than OMF-B", "faster",
                   f"{spent[SGMF_RANDOM]:.2f} s against {spent[PAPER]:.2f} s",
                   spent[SGMF_RANDOM] < spent[PAPER]),

@@ -29,12 +29,12 @@ class Number(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A result that the paper or this project states, and whether this run reproduced it."""
+    """A result that the paper or this project states, and whether this run confirmed it."""
 
     text: str
     expected: str
     measured: str
-    reproduced: bool
+    confirmed: bool
 
 
 @dataclass

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from omfb.paper.experiments.outcome import Outcome, mean_and_spread
+from omfb.report.outcome import Outcome, mean_and_spread
 
 
 def test_values_are_the_last_or_those_asked_for():
