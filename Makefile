@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test check unit bench bench-quick clean
 
 demo: $(VENV)/installed
-	$(BIN)/omfb reproduce --quick --out results
+	$(BIN)/omfb demo --out results
 
 test: check unit
 
