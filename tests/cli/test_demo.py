@@ -21,7 +21,7 @@ def invoke(monkeypatch):
         (folder / "report.html").write_text("new")
         claim = Claim("It works", "1", "1", True)
         table = [{"method": "omfb", "error": "0.1"}]
-        return [Outcome("air", {}, table=table, claims=[claim])]
+        return [Outcome("air", "gaps", {}, table=table, claims=[claim])]
 
     monkeypatch.setattr(images, "load_images", images.photographs)
     monkeypatch.setattr(demo_module, "demo", one)

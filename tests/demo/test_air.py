@@ -43,7 +43,7 @@ def test_omfb_is_ahead_of_mean_and_line_and_its_intervals_are_honest(small, monk
 @pytest.mark.parametrize(("theirs", "confirmed"), [(0.1, False), (0.3, True)])
 def test_a_verdict_needs_both_errors_to_be_lower(monkeypatch, theirs, confirmed):
     monkeypatch.setattr(air, "METHODS", {"peer": air._mean})
-    outcome = air.Outcome("x", {})
+    outcome = air.Outcome("x", "x", {})
     for method, errors in ((air.OURS, (0.5, 0.2)), ("peer", (0.6, theirs))):
         for measure, error in zip((air.RMSE, air.MAE), errors, strict=True):
             outcome.add(method, measure, 0, error)

@@ -3,8 +3,12 @@
 import csv
 import re
 
+import pytest
+
 from omfb.demo import air, photograph
 from omfb.paper.experiments import EXPERIMENTS
+
+from .. import browser
 
 
 def test_the_report_has_every_part(folder):
@@ -37,3 +41,17 @@ def test_figures_and_numbers_are_files_too(folder):
     with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
         experiments = {row["experiment"] for row in csv.DictReader(file)}
     assert experiments == {air.NAME, photograph.NAME, *EXPERIMENTS}
+
+
+@browser.needed
+@pytest.mark.parametrize("width", [360, 1200])
+def test_nothing_sticks_out_of_a_phone(folder, tmp_path, width):
+    across, _, broken, blank, title = browser.told(folder, width, tmp_path)
+    assert int(across) <= width
+    assert (broken, blank, title) == ("0", "0", "omfb: Missing values, filled")
+
+
+def test_legends_take_the_colours_of_the_page(folder):
+    """What is drawn in ink would not be seen on black."""
+    html = (folder / "report.html").read_text(encoding="utf-8")
+    assert 'dotted currentColor"></span>truth, hidden' in html

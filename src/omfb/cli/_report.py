@@ -71,7 +71,7 @@ def show(outcomes: "list[Outcome]", out: Path, warning: str = "") -> None:
 
     console = Console(width=None if sys.stdout.isatty() else WIDTH)
     for outcome in outcomes:
-        console.print(_table(outcome.experiment, outcome.table))
+        console.print(_table(outcome.title, outcome.table))
     console.print(_claims(outcomes))
     if warning:
         console.print(warning, style="bold red", markup=False)

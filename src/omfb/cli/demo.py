@@ -17,4 +17,4 @@ def demo(out: Out = Path("results"), seed: Seed = 0) -> None:
         if images.warning:
             say(f"omfb: {images.warning}")
         outcomes = run(images, folder, seed=seed, track=track)
-    show(outcomes, out, images.warning)
+    show(outcomes, out)

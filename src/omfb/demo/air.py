@@ -99,7 +99,8 @@ def table_with_gaps(seed: int) -> Table:
 
 def run(table: Table, seed: int = 0, track: Track[Any] = untracked) -> tuple[Outcome, Filled]:
     """Fill the table by every method, and judge what was hidden."""
-    outcome = Outcome(NAME, {"missing": _shares(table), OURS: _ours(seed).get_params(), **PEERS})
+    settings = {"missing": _shares(table), OURS: _ours(seed).get_params(), **PEERS}
+    outcome = Outcome(NAME, "gaps of a table: errors in standard deviations", settings)
     seen = table.seen
     centre, scale = np.nanmean(seen, axis=0), np.nanstd(seen, axis=0)
     standard = (seen - centre) / scale

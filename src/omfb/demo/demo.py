@@ -12,18 +12,11 @@ from ..paper.reproduce import about_images, parts_of
 from ..plots.mosaic import enlarged, png
 from ..report.folder import write_report
 from ..report.outcome import Outcome, Track, untracked
-from ..report.page import Part, captioned, chart, table
+from ..report.page import Part, captioned, chart, notice, table
 from . import air, figures, photograph
 
 HEADING = "Missing values, filled"
 DETAIL_WIDTH = 480
-PAPER_NOTE = f"""<section id="paper">
-<h2>The paper's experiments</h2>
-<p>omfb began with <a href="{PAPER_ADDRESS}">{PAPER}</a>, and still has its rule
-(<code>memory=0</code>). Here its experiments are run quickly, and what that cannot decide is not
-judged; <code>omfb reproduce</code> runs them in full.</p>
-</section>
-"""
 
 
 def demo(
@@ -50,12 +43,12 @@ def demo(
     parts = [
         air_part(gaps, *air.run(gaps, seed, track)),
         photograph_part(photograph.run(photograph.photograph(), seed, track)),
-        replace(first, section=PAPER_NOTE + first.section),
-        replace(second, hero=""),
+        replace(first, section=_about_paper(images) + first.section, cards=[]),
+        replace(second, cards=[], hero=""),
     ]
     subtitle = f"omfb beside other methods, on data that come with it · seed {seed}"
     about = {**about_images(images), "quick": True, "seed": seed}
-    write_report(folder, HEADING, subtitle, parts, about, filter(None, [images.warning]))
+    write_report(folder, HEADING, subtitle, parts, about)
     return [part.outcome for part in parts]
 
 
@@ -90,8 +83,8 @@ purpose: single hours, runs of 2 to 24 hours, and whole stations for a day. Erro
 these entries, in standard deviations of each column: root mean square (RMSE), in which a few hours
 of heavy rain weigh most, and mean absolute (MAE), in all and by kind of gap. omfb was told nothing
 but that rows are in time; the others get standardised columns: {escape(peers)}. Seconds are those
-of learning and filling; before its first fit on a machine omfb compiles, which took
-{compiled:.0f} s here.</p>
+of learning and filling; what omfb compiles before its first fit on a machine, here in
+{compiled:.0f} s, is not counted.</p>
 {table(outcome.table)}
 {missing}
 <p>Data: Song Chen, <a href="https://doi.org/10.24432/C5RK5G">Beijing Multi-Site Air Quality</a>,
@@ -133,3 +126,15 @@ mean is taken. Nothing else is known of photographs.</p>
     pictures = {caption: outcome.pictures[caption] for caption in shown}
     drawn = {"photograph": figures.photograph_figure(pictures)}
     return Part(outcome, section, cards, figures=drawn)
+
+
+def _about_paper(images: Images) -> str:
+    """What comes before the paper's experiments."""
+    return f"""<section id="paper">
+<h2>The paper's experiments{" on other images" if images.warning else ""}</h2>
+{notice(images.warning) if images.warning else ""}
+<p>omfb began with <a href="{PAPER_ADDRESS}">{PAPER}</a>, and still has its rule
+(<code>memory=0</code>). Here its experiments are run quickly, and what that cannot decide is not
+judged; <code>omfb reproduce</code> runs them in full.</p>
+</section>
+"""

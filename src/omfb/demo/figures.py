@@ -18,7 +18,8 @@ from . import air
 STATION = "Dongsi"
 SHOWN = {"PM2.5": "PM2.5 in µg/m³", "O3": "O₃ in µg/m³", "TEMP": "temperature in °C"}
 AROUND = 48  # hours before and after a day on which the station was off
-BY_ITSELF, HIDDEN = "#8a929c", "#e8590c"
+# Readable on white and on black.
+OBSERVED, BY_ITSELF, HIDDEN = "#3b82f6", "#8a929c", "#e8590c"
 HOURS_PER_PIXEL = 4
 MISSING = (0.36, 0.45, 0.78)
 DETAIL = np.s_[90:154, 120:216]
@@ -43,6 +44,7 @@ def series_figure(table: air.Table, filled: air.Filled) -> Figure:
                 table.times[hours], truth, color=INK, linestyle=":", linewidth=1.2, marker=".",
                 markersize=4, label="truth, hidden",
             )  # fmt: skip
+            axes.lines[0].set_color(OBSERVED)
             axes.set_ylabel(SHOWN[name])
             axes.set_xlabel("")
             axes.get_legend().remove()

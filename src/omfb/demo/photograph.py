@@ -32,7 +32,9 @@ def photograph() -> Pixels:
 
 def run(original: Pixels, seed: int = 0, track: Track[Any] = untracked) -> Outcome:
     """Restore the photograph by every method, and judge the pixels that were missing."""
-    outcome = Outcome(NAME, {"patches": f"{SIDE} × {SIDE}, every {STEP} pixels", OURS: _settings()})
+    patches = f"{SIDE} × {SIDE}, every {STEP} pixels"
+    settings = {"patches": patches, OURS: OMFBImputer(random_state=seed).get_params()}
+    outcome = Outcome(NAME, "a photograph, half of its pixels missing", settings)
     missing = np.random.default_rng(seed).random(original.shape[:2]) < 0.5
     incomplete = np.where(missing[..., None], np.nan, original)
     outcome.pictures = {ORIGINAL: original, INCOMPLETE: incomplete}
@@ -93,11 +95,6 @@ def _interpolated(incomplete: Pixels, seed: int) -> Pixels:
 
 def _mean_colour(incomplete: Pixels, seed: int) -> Pixels:
     return np.where(np.isnan(incomplete), np.nanmean(incomplete, axis=(0, 1)), incomplete)
-
-
-def _settings() -> dict[str, Any]:
-    parameters: dict[str, Any] = OMFBImputer().get_params()
-    return parameters
 
 
 def _psnr(errors: Pixels) -> float:

@@ -9,7 +9,7 @@ from importlib.resources import files
 from string import Template
 from typing import Any
 
-from .drawing import inline_svg, legend_entries
+from .drawing import INK, inline_svg, legend_entries
 from .outcome import Claim, Outcome
 
 
@@ -66,7 +66,7 @@ def page(
     return template.substitute(
         heading=escape(heading),
         subtitle=subtitle,
-        notices="".join(f'<p class="notice" role="note">{escape(words)}</p>' for words in notices),
+        notices="".join(map(notice, notices)),
         hero="".join(part.hero for part in parts),
         cards="".join(
             f"<li><strong>{escape(number)}</strong> {escape(words)}</li>"
@@ -80,6 +80,11 @@ def page(
     )
 
 
+def notice(words: str) -> str:
+    """What a reader must know before reading on."""
+    return f'<p class="notice" role="note">{escape(words)}</p>'
+
+
 def chart(figure: Any, name: str, alternative: str) -> str:
     """A figure in the colours of the page; its legend is text, which wraps where it is narrow."""
     svg = inline_svg(figure, salt=name)
@@ -89,6 +94,7 @@ def chart(figure: Any, name: str, alternative: str) -> str:
         f'<li><span style="border-top: {border} {colour}"></span>{escape(words)}</li>'
         for words, colour, border in legend_entries(figure)
     )
+    entries = entries.replace(INK, "currentColor")
     legend = f'<figcaption><ul class="legend">{entries}</ul></figcaption>' if entries else ""
     return f'<figure><div class="chart" tabindex="0">{svg}</div>{legend}</figure>'
 

@@ -71,7 +71,7 @@ def test_a_full_run_on_the_faces_decides_on_the_papers_numbers_too(outcome):
 
 
 def test_verdicts_follow_from_the_numbers():
-    outcome = Outcome("x", {})
+    outcome = Outcome("x", "x", {})
     for repeat, (nmf, ours) in enumerate([(12.0, 12.5), (12.2, 12.1)]):
         outcome.add(faces_missing.ZERO, "SNR", 0, -4.6, repeat)
         outcome.add(faces_missing.PAPER, "SNR", 30, 11.3, repeat)

@@ -37,7 +37,7 @@ def test_online_halves_steps_that_diverge(tiles, monkeypatch):
     monkeypatch.setattr(
         faces_online, "METHODS", {"wild": faces_online.METHODS[faces_online.SGMF_DATA]}
     )
-    outcome = Outcome("x", faces_online._settings(tiles, 3, 0))
+    outcome = Outcome("x", "x", faces_online._settings(tiles, 3, 0))
     faces_online._learned(outcome, "wild", tiles, 3, 0, lambda items, part, total: iter(items))
     assert outcome.settings["wild"]["step"] < 1e5
     assert len(outcome.curve("wild", "error")) == 3
@@ -65,7 +65,7 @@ def test_a_short_run_leaves_out_what_it_cannot_decide(online, passes, decided):
 
 
 def test_verdicts_follow_from_the_numbers():
-    outcome = Outcome("x", {})
+    outcome = Outcome("x", "x", {})
     errors = dict(zip(faces_online.METHODS, (5.0, 6.0, 4.0, 1.02, 2.0, 2.0), strict=True))
     outcome.add(faces_online.OPTIMUM, "error", 0, 1.0)
     for name, error in errors.items():

@@ -41,7 +41,9 @@ def run(
 ) -> Outcome:
     """Fill a block in each image by every method, for several draws of the blocks."""
     masks = QUICK_MASKS if quick else MASKS
-    outcome = Outcome(NAME, _settings(images, masks, seed))
+    outcome = Outcome(
+        NAME, f"filling missing pixels: {images.name}", _settings(images, masks, seed)
+    )
     for repeat in range(masks):
         missing = missing_block(images, np.random.default_rng([seed, repeat]))
         _one_mask(outcome, images, missing, seed, repeat, track)

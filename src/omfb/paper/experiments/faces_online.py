@@ -93,7 +93,7 @@ def run(
 ) -> Outcome:
     """Learn the images by every method and measure the error after every pass."""
     passes = QUICK_PASSES if quick else PASSES
-    outcome = Outcome(NAME, _settings(images, passes, seed))
+    outcome = Outcome(NAME, f"learning online: {images.name}", _settings(images, passes, seed))
     singular = np.linalg.svd(images.rows.astype(np.float64), compute_uv=False)
     outcome.add(OPTIMUM, ERROR, 0, float(np.linalg.norm(singular[images.n_components :])))
     # One thread each: the products are small, and the times depend less on what else runs.
