@@ -21,7 +21,6 @@ T = TypeVar("T")
 # Wide enough for the tables where there is no terminal to ask.
 WIDTH = 120
 
-
 Out = Annotated[Path, typer.Option(help="Folder for the report and the numbers.")]
 Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 

@@ -39,10 +39,12 @@ def demo(
     outcomes : list of Outcome
     """
     gaps = air.table_with_gaps(seed)
-    first, second = parts_of(list(EXPERIMENTS), images, quick=True, seed=seed, track=track)
     parts = [
         air_part(gaps, *air.run(gaps, seed, track)),
         photograph_part(photograph.run(photograph.photograph(), seed, track)),
+    ]
+    first, second = parts_of(list(EXPERIMENTS), images, quick=True, seed=seed, track=track)
+    parts += [
         replace(first, section=_about_paper(images) + first.section, cards=[]),
         replace(second, cards=[], hero=""),
     ]
