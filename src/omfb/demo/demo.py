@@ -5,6 +5,8 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from threadpoolctl import threadpool_limits
+
 from ..paper.experiments import EXPERIMENTS
 from ..paper.experiments.images import Images
 from ..paper.report import PAPER, PAPER_ADDRESS
@@ -39,11 +41,13 @@ def demo(
     outcomes : list of Outcome
     """
     gaps = air.table_with_gaps(seed)
-    parts = [
-        air_part(gaps, *air.run(gaps, seed, track)),
-        photograph_part(photograph.run(photograph.photograph(), seed, track)),
-    ]
-    first, second = parts_of(list(EXPERIMENTS), images, quick=True, seed=seed, track=track)
+    # Many small products: where another program runs, threads of BLAS would wait for each other.
+    with threadpool_limits(1):
+        parts = [
+            air_part(gaps, *air.run(gaps, seed, track)),
+            photograph_part(photograph.run(photograph.photograph(), seed, track)),
+        ]
+        first, second = parts_of(list(EXPERIMENTS), images, quick=True, seed=seed, track=track)
     parts += [
         replace(first, section=_about_paper(images) + first.section, cards=[]),
         replace(second, cards=[], hero=""),
