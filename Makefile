@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 .PHONY: demo test check unit bench bench-quick clean
 
 demo: $(VENV)/installed
-	$(BIN)/omfb reproduce --quick --out results
+	$(BIN)/omfb demo --out results
 
 test: check unit
 
@@ -32,7 +32,7 @@ $(VENV)/bench: $(VENV)/installed benchmarks/peers.py
 	$(BIN)/python benchmarks/peers.py
 	touch $@
 
-$(VENV)/installed: pyproject.toml
+$(VENV)/installed: pyproject.toml src/omfb/__init__.py  # which has the version
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/python -m pip install --quiet --editable ".[all]" --group dev

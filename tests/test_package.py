@@ -6,8 +6,10 @@ import importlib.resources
 import json
 import os
 import pkgutil
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -86,6 +88,14 @@ print(json.dumps([first, compiled]))
 
 def test_the_version_is_the_installed_one():
     assert importlib.metadata.version("omfb") == omfb.__version__
+
+
+def test_the_citation_and_the_changelog_are_of_this_version():
+    root = Path(__file__).resolve().parent.parent
+    citation = (root / "CITATION.cff").read_text(encoding="utf-8")
+    assert f"\nversion: {omfb.__version__}\n" in citation
+    changes = (root / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert re.findall(r"^## (\S+)", changes, flags=re.MULTILINE)[0] == omfb.__version__
 
 
 def test_the_typing_marker_is_shipped():

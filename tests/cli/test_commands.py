@@ -85,7 +85,7 @@ def test_help_is_quick_and_lists_all_commands():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     listed = _invoke("--help").stdout
-    assert all(re.search(rf"^│ {name} ", listed, re.M) for name in [*COMMANDS, "reproduce"])
+    assert all(re.search(rf"^│ {name} ", listed, re.M) for name in [*COMMANDS, "demo", "reproduce"])
     assert "--install-completion" in listed
 
 

@@ -105,7 +105,7 @@ def test_one_experiment_alone(in_process, tmp_path):
     assert result.exit_code == 0, result.output
     names = {path.name for path in (tmp_path / "r").iterdir()}
     assert names == {name for name in FILES if not name.startswith("faces-missing")}
-    assert "faces-missing" not in result.stdout
+    assert "filling missing pixels" not in result.stdout
 
 
 def test_new_results_replace_old_ones_and_nothing_else(in_process, tmp_path, monkeypatch):

@@ -2,8 +2,6 @@
 
 import base64
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
@@ -16,17 +14,12 @@ pytest.importorskip("matplotlib", reason="the report needs omfb[plot]")
 
 from omfb.paper import figures as plots
 from omfb.paper.experiments import EXPERIMENTS, faces_online
-from omfb.paper.experiments.images import Images
-from omfb.paper.experiments.outcome import Claim, Outcome
-from omfb.paper.report import page
 from omfb.paper.reproduce import reproduce
+from omfb.report.drawing import INK, inline_svg, render
+from omfb.report.outcome import Claim, Outcome
+from omfb.report.page import Part, page
 
-CHROMIUM = shutil.which("chromium")
-FLAGS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-    "--allow-file-access-from-files", "--enable-logging=stderr", "--log-level=0",
-]  # fmt: skip
+from .. import browser
 
 
 @pytest.fixture(scope="module")
@@ -96,7 +89,7 @@ def test_every_picture_has_words(html):
 
 
 def test_charts_take_the_colours_of_the_page(html):
-    assert plots.INK not in html.split("</style>")[1]
+    assert INK not in html.split("</style>")[1]
     assert html.count("currentColor") > 20
     assert "prefers-color-scheme: dark" in html
 
@@ -109,23 +102,15 @@ def test_notices_come_first_and_are_escaped(html):
     assert ">in the paper</th>" not in body
 
 
-@pytest.mark.parametrize(("reproduced", "words"), [(True, "reproduced"), (False, "not reproduced")])
-def test_verdicts_are_those_of_the_claims(reproduced, words):
-    outcome = Outcome("faces-online", {"passes": 1})
-    outcome.add(faces_online.OPTIMUM, "error", 0, 1.0)
-    for name in faces_online.METHODS:
-        outcome.add(name, "error", 1, 2.0)
-    outcome.claims = [Claim("It <works>", "1", "2", reproduced)]
-    outcome.atoms = {faces_online.MEMORY: np.ones((3, 4))}
-    about = {"quick": False, "warning": "", "shape": (2, 2), "images": 1, "seed": 0,
-             "data": "x", "made": "2015-06-30T00:00", "environment": {}}  # fmt: skip
-    figure = plots.error_figure({"a": plots.Curve([1, 2], [1, 2], [3, 2])}, 1.0)
-    images = Images("x", np.zeros((1, 4), np.float32), (2, 2))
-    text = page([outcome], images, about, {"faces-online": figure})
+@pytest.mark.parametrize(("confirmed", "words"), [(True, "confirmed"), (False, "not confirmed")])
+def test_verdicts_are_those_of_the_claims(confirmed, words):
+    outcome = Outcome("x", "x", {})
+    outcome.claims = [Claim("It <works>", "1", "2", confirmed)]
+    text = page("A page", "", [Part(outcome, "", [])], {})
     row = re.search(r"<tr><td>It &lt;works&gt;</td>.*?</tr>", text).group()
     assert f">{words}</span>" in row
     assert 'class="notice"' not in text
-    assert "<h1>The paper, reproduced</h1>" in text
+    assert "<h1>A page</h1>" in text
 
 
 def test_figures_are_files_with_labelled_axes(folder):
@@ -178,8 +163,8 @@ def text_of(svg: str) -> str:
 def test_legends_lie_within_the_files():
     curves = {name: plots.Curve([1, 2], [1, 2], [3, 2]) for name in faces_online.METHODS}
     figure = plots.error_figure(curves, 1.0)
-    plots.inline_svg(figure, "x")  # without the legend, which is there again afterwards
-    assert "MiniBatchDictionaryLearning" in plots.render(figure, "svg").decode()
+    inline_svg(figure, "x")  # without the legend, which is there again afterwards
+    assert "MiniBatchDictionaryLearning" in render(figure, "svg").decode()
     figure.draw_without_rendering()
     (legend,) = figure.legends
     box, page = legend.get_window_extent(), figure.bbox
@@ -187,49 +172,23 @@ def test_legends_lie_within_the_files():
     assert page.y0 <= box.y0 < box.y1 <= page.y1
 
 
-# -- in a browser -------------------------------------------------------------------------------
-
-PROBE = """<!doctype html><title>waiting</title><iframe id="it" src="report.html"
-style="width:{width}px;height:900px;border:0"></iframe><pre id="told"></pre><script>
-document.getElementById("it").onload = (event) => {{
-  const page = event.target.contentDocument, root = page.documentElement;
-  const broken = [...page.images].filter((image) => image.naturalWidth === 0).length;
-  const blank = [...page.querySelectorAll("svg")].filter(
-    (svg) => svg.getBoundingClientRect().height < 100 || !svg.querySelector("path")).length;
-  document.getElementById("told").textContent =
-    [root.scrollWidth, page.images.length, broken, blank, page.title].join("|");
-}};
-</script>"""
-
-
-def browse(file: Path, profile: Path, *more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [CHROMIUM, *FLAGS, f"--user-data-dir={profile}", *more, file.as_uri()],
-        capture_output=True, text=True, timeout=60, check=True,
-    )  # fmt: skip
-
-
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@browser.needed
 @pytest.mark.parametrize("width", [360, 1200])
 def test_report_opens_in_a_browser(folder, tmp_path, width):
-    probe = folder / f"probe-{width}.html"
-    probe.write_text(PROBE.format(width=width))
-    ran = browse(probe, tmp_path, "--virtual-time-budget=5000", "--dump-dom")
-    told = re.search(r'<pre id="told">(.*?)</pre>', ran.stdout).group(1).split("|")
-    assert int(told[0]) <= width  # nothing sticks out, so a phone does not scroll sideways
-    assert int(told[1]) >= 10
-    assert told[2:] == ["0", "0", "omfb: the paper's experiments on other images"]
-    assert "CONSOLE" not in ran.stderr
+    across, images, *others = browser.told(folder, width, tmp_path)
+    assert int(across) <= width  # nothing sticks out, so a phone does not scroll sideways
+    assert int(images) >= 10
+    assert others == ["0", "0", "omfb: The paper's experiments on other images"]
 
 
-@pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+@browser.needed
 def test_report_is_dark_where_the_reader_wants_it_dark(folder, tmp_path):
     from matplotlib.image import imread
 
     brightness = []
     for scheme in (1, 0):
         shot = tmp_path / f"{scheme}.png"
-        browse(
+        browser.browse(
             folder / "report.html", tmp_path / str(scheme), f"--screenshot={shot}",
             "--window-size=800,900", f"--blink-settings=preferredColorScheme={scheme}",
         )  # fmt: skip

@@ -7,6 +7,7 @@ import typer
 from .. import __version__
 from ._usage import Command, OneLineErrors
 from .complete import complete
+from .demo import demo
 from .fit import fit
 from .info import info
 from .reproduce import reproduce
@@ -19,9 +20,8 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-for command in (fit, complete, transform, inverse, score, info):
+for command in (fit, complete, transform, inverse, score, info, demo, reproduce):
     app.command(cls=Command)(command)
-app.command(cls=Command)(reproduce)
 
 
 def _version(requested: bool) -> None:

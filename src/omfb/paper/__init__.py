@@ -5,8 +5,6 @@
 `experiments`       the two experiments, their images, and how open settings were chosen
 `reproduce`         runs experiments and writes their results: `omfb reproduce`
 `figures`           the paper's figures
-`report`            the page that reports which results were reproduced
-`results_folder`    the folder it is written to, all at once or not at all
-`environment`       versions and hardware, as stated in the report
+`report`            what they add to a report
 ==================  =============================================================================
 """

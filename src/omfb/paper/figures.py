@@ -1,7 +1,5 @@
-"""The paper's figures, as files and as parts of the report. Needs matplotlib."""
+"""The paper's figures. Needs matplotlib."""
 
-import io
-import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,11 +10,12 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.ticker import NullFormatter
 from numpy.typing import NDArray
 
-from ..plots.mosaic import enlarged, png, stretched, tiled, turned_bright
+from ..plots.mosaic import enlarged, stretched, tiled, turned_bright
+from ..report.drawing import INK, SETTINGS, SHARP_WIDTH
+from ..report.outcome import Outcome
 from .experiments import faces_missing, faces_online
+from .experiments.images import Images
 
-# The colour of text and axes; in a page it becomes the page's own, light or dark.
-INK = "#1b1f24"
 # What is missing in an image.
 MISSING = (0.36, 0.45, 0.78)
 # Readable on white and on black, also by those who cannot tell red from green.
@@ -30,23 +29,26 @@ STYLES = {
     faces_online.DICTIONARY: ("#b08a2e", (0, (1.5, 1))),
 }
 LEVEL = ("#8a929c", (0, (5, 3)))
-# Images are enlarged to at least this many pixels across, so that no viewer has to blur them.
-SHARP_WIDTH = 1920
-SETTINGS = {
-    "svg.fonttype": "none",
-    "font.size": 10.5,
-    "text.color": INK,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": INK,
-    "xtick.color": INK,
-    "ytick.color": INK,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 11,
-    "lines.linewidth": 2.0,
-    "legend.frameon": False,
-}
+
+
+def figures_of(outcome: Outcome, images: Images) -> dict[str, Figure]:
+    """The figures of an experiment, by the name of their files."""
+    figures: dict[str, Figure] = {}
+    if outcome.experiment == faces_online.NAME:
+        figures["faces-online"] = _error_figure(outcome, len(images.rows))
+    else:
+        figures["faces-missing-snr"] = _snr_figure(outcome)
+        pictures = {_caption(outcome, name): rows for name, rows in outcome.pictures.items()}
+        figures["faces-missing"] = pictures_figure(pictures, images.shape)
+    atoms = {name: outcome.atoms[name] for name in shown_atoms(outcome)}
+    figures[f"{outcome.experiment}-atoms"] = atoms_figure(atoms, images.shape)
+    return figures
+
+
+def shown_atoms(outcome: Outcome) -> list[str]:
+    """Methods whose atoms are shown: ours first, then the paper's."""
+    shown = (faces_online.MEMORY, faces_online.PAPER, faces_missing.MULTIPLICATIVE)
+    return [name for name in shown if name in outcome.atoms]
 
 
 class Curve(NamedTuple):
@@ -196,51 +198,32 @@ def atoms_mosaic(atoms: NDArray[Any], shape: tuple[int, int]) -> NDArray[np.floa
     return mosaic(stretched(turned_bright(atoms)), shape, 10)
 
 
-def sharp_png(pixels: NDArray[Any]) -> bytes:
-    """The image as a PNG file, enlarged so that its pixels stay sharp."""
-    return png(enlarged(pixels, SHARP_WIDTH))
+def _caption(outcome: Outcome, name: str) -> str:
+    """The name, and its SNR on the mask that is shown."""
+    if name not in outcome.methods(faces_missing.SNR):
+        return name
+    return f"{name}\n{outcome.values(name, faces_missing.SNR)[0]:.2f} dB"
 
 
-def render(figure: Figure, kind: str) -> bytes:
-    """The figure as an SVG or PNG file, on white."""
-    file = io.BytesIO()
-    with rc_context({**SETTINGS, "svg.hashsalt": "omfb"}):
-        figure.savefig(file, format=kind, dpi=200, facecolor="white", metadata=_dateless(kind))
-    return file.getvalue()
+def _error_figure(outcome: Outcome, n_images: int) -> Figure:
+    curves = {}
+    for name in faces_online.METHODS:
+        errors = outcome.curve(name, faces_online.ERROR)
+        seconds = outcome.curve(name, faces_online.SECONDS)
+        curves[name] = Curve(
+            seconds=[seconds[passes][0] for passes in errors],
+            rows=[passes * n_images for passes in errors],
+            errors=[values[0] for values in errors.values()],
+        )
+    (optimum,) = outcome.values(faces_online.OPTIMUM, faces_online.ERROR)
+    return error_figure(curves, optimum)
 
 
-def inline_svg(figure: Figure, salt: str) -> str:
-    """The figure as an element of a page, in the page's colours; `salt` makes its ids unique.
-
-    Its legend is left out: the page shows `legend_entries` as text, which wraps where it is narrow.
-    """
-    file = io.StringIO()
-    legends = figure.legends[:]
-    figure.legends.clear()
-    try:
-        with rc_context({**SETTINGS, "svg.hashsalt": "omfb"}):
-            figure.savefig(file, format="svg", transparent=True, metadata=_dateless("svg"))
-    finally:
-        figure.legends.extend(legends)
-    svg = file.getvalue()
-    svg = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{salt}-", svg[svg.index("<svg") :])
-    return svg.replace(INK, "currentColor")
-
-
-def legend_entries(figure: Figure) -> list[tuple[str, str, str]]:
-    """Name, colour and line style ("solid", "dashed" or "dotted", as in CSS) of each curve."""
-    styles = {"-": "solid", "--": "dashed", ":": "dotted"}
-    entries = []
-    for legend in figure.legends:
-        lines: list[Any] = legend.legend_handles
-        for line, text in zip(lines, legend.get_texts(), strict=True):
-            entries.append((text.get_text(), line.get_color(), styles[line.get_linestyle()]))
-    return entries
-
-
-def _dateless(kind: str) -> dict[str, Any]:
-    """Metadata without a date, so that the same run gives the same file."""
-    return {"Date": None} if kind == "svg" else {}
+def _snr_figure(outcome: Outcome) -> Figure:
+    names = (faces_missing.MEMORY, faces_missing.MULTIPLICATIVE, faces_missing.PAPER)
+    curves = {name: outcome.curve(name, faces_missing.SNR) for name in names}
+    mean = outcome.values(faces_missing.MEAN_IMAGE, faces_missing.SNR)
+    return snr_figure(curves, {faces_missing.MEAN_IMAGE: sum(mean) / len(mean)})
 
 
 def _finish(axes: Axes) -> None:

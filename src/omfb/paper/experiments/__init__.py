@@ -1,9 +1,9 @@
-"""The paper's experiments, one file each; `images` are their data, `outcome` what they return."""
+"""The paper's experiments, one file each; `images` are their data."""
 
 from collections.abc import Callable
 
+from ...report.outcome import Outcome
 from . import faces_missing, faces_online
-from .outcome import Outcome
 
 EXPERIMENTS: dict[str, Callable[..., Outcome]] = {
     faces_online.NAME: faces_online.run,

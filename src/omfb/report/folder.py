@@ -4,14 +4,18 @@ import csv
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from errno import EISDIR, ENOTDIR
 from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from .experiments.outcome import Number, Outcome
+from .drawing import render
+from .environment import environment
+from .outcome import Number, Outcome
+from .page import Part, page
 
 
 @contextmanager
@@ -48,6 +52,38 @@ def _move(temporary: Path, out: Path) -> None:
             raise IsADirectoryError(EISDIR, "a folder is in the way", str(out / name))
     for name in names:
         os.replace(temporary / name, out / name)
+
+
+def write_report(
+    folder: Path,
+    heading: str,
+    subtitle: str,
+    parts: list[Part],
+    about: Mapping[str, Any],
+    notices: Iterable[str] = (),
+) -> None:
+    """Figures as SVG and PNG, `results.json`, `results.csv` and `report.html`.
+
+    Parameters
+    ----------
+    folder : Path
+        It exists.
+    heading, subtitle, parts, notices
+        As for `page`.
+    about : dict
+        Facts about the run for `results.json`, besides when and where.
+    """
+    machine = environment()
+    made = datetime.now(UTC).isoformat(timespec="seconds")
+    for part in parts:
+        for name, figure in part.figures.items():
+            for kind in ("svg", "png"):
+                (folder / f"{name}.{kind}").write_bytes(render(figure, kind))
+    about = {"made": made, **about, "environment": machine}
+    write_numbers(folder, about, [part.outcome for part in parts])
+    subtitle = f"{subtitle} · {made[:10]}"
+    html = page(heading, subtitle, parts, machine, notices)
+    (folder / "report.html").write_text(html, encoding="utf-8")
 
 
 def write_numbers(folder: Path, about: Mapping[str, Any], outcomes: list[Outcome]) -> None:

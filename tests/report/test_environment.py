@@ -2,7 +2,7 @@
 
 import platform
 
-from omfb.paper.environment import environment
+from omfb.report.environment import environment
 
 
 def test_environment_tells_versions_and_threads_but_no_name():

@@ -4,11 +4,11 @@ import itertools
 
 import pytest
 
-from omfb.paper.experiments.outcome import Outcome, mean_and_spread
+from omfb.report.outcome import Outcome, mean_and_spread
 
 
 def test_values_are_the_last_or_those_asked_for():
-    outcome = Outcome("x", {})
+    outcome = Outcome("x", "x", {})
     for repeat, passes in itertools.product(range(2), (1, 2)):
         outcome.add("a", "error", passes, 10 * repeat + passes, repeat)
     assert outcome.values("a", "error") == [2, 12]

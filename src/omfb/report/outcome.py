@@ -29,12 +29,12 @@ class Number(NamedTuple):
 
 
 class Claim(NamedTuple):
-    """A result that the paper or this project states, and whether this run reproduced it."""
+    """A result that the paper or this project states, and whether this run confirmed it."""
 
     text: str
     expected: str
     measured: str
-    reproduced: bool
+    confirmed: bool
 
 
 @dataclass
@@ -44,7 +44,9 @@ class Outcome:
     Attributes
     ----------
     experiment : str
-        Its name on the command line.
+        Its name on the command line and in files.
+    title : str
+        What was done, and with which data.
     settings : dict
         Every parameter, by method.
     numbers : list of Number
@@ -59,6 +61,7 @@ class Outcome:
     """
 
     experiment: str
+    title: str
     settings: dict[str, Any]
     numbers: list[Number] = field(default_factory=list)
     table: list[dict[str, str]] = field(default_factory=list)
