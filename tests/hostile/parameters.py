@@ -24,6 +24,8 @@ PATIENT = {"max_iter", "inner_iter"}
 def try_parameters(rng: np.random.Generator, folder: Path) -> list[str]:
     """Fit with hostile parameters, or set them afterwards and go on."""
     model = fitted(rng) if rng.random() < 0.6 else fresh(rng)
+    if model.__sklearn_is_fitted__():
+        _ = model.components_  # a young stream makes its state when somebody asks for it
     names = sorted(set(model.get_params()) - {"verbose"})
     chosen = {}
     for name in rng.choice(names, int(rng.integers(1, 4)), replace=False):

@@ -62,14 +62,14 @@ def strict() -> Iterator[None]:
 
 
 def _on_purpose(trace: TracebackType | None) -> bool:
-    """Whether the innermost frame is a `raise` of omfb, or anything of scikit-learn's checks."""
-    assert trace is not None
-    while trace.tb_next is not None:
+    """Whether the innermost frame is a `raise` of omfb, or within scikit-learn's checks."""
+    name, line = "", 0
+    while trace is not None:
+        name, line = trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        if "/sklearn/" in name:
+            return True
         trace = trace.tb_next
-    name = trace.tb_frame.f_code.co_filename
-    if "/sklearn/" in name:
-        return True
-    return "/omfb/" in name and linecache.getline(name, trace.tb_lineno).lstrip().startswith("raise")
+    return "/omfb/" in name and linecache.getline(name, line).lstrip().startswith("raise")
 
 
 def demand(holds: bool, how: str, what: str) -> None:

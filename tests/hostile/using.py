@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from .models import content, demand_sound, fitted, fresh
-from .trial import ACCEPTED, CHANGED, NOT_FINITE, attempt, demand, demand_finite
+from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt, demand, demand_finite
 
 READING = ("transform", "complete", "score", "interval", "sample", "score_samples", "deviations")
 
@@ -37,6 +37,8 @@ def learn(model: Any, method: str, X: Any) -> list[str]:
 
 def read(model: Any, method: str, X: Any) -> list[str]:
     """Reading changes neither model nor X, gives finite numbers, and leaves what is observed."""
+    if not hasattr(model, method) and method != "deviations":
+        return [REFUSED]  # a rule that is given in full has no likelihoods, and says so
     _ = model.components_  # a young stream makes its state when somebody asks for it
     before, given = content(model), kept(X)
     if method == "deviations":

@@ -29,6 +29,14 @@ class UnusableError(ValueError):
         self.problem = problem
 
 
+def too_large() -> UnusableError:
+    """The error for rows whose numbers overflow in the model's units."""
+    return UnusableError(
+        "contains values too large beside what the model has learned. Rescale X, or fit a new "
+        "model to data of this size."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Complete:
     """Fully observed rows, and yᵀy of each."""

@@ -12,6 +12,7 @@ from ..core.model.in_time import fill_in_time, forecast
 from ..core.model.state import Model
 from ..core.rule import checked_count, checked_number
 from ..learner.bayes import BAYES, explained
+from ..learner.learner import quiet, within_range
 from .frames import like_frame
 from .parameters import plan_of
 
@@ -64,8 +65,11 @@ class BeliefMixin:
         low, high : ndarray of shape (n_samples, n_features), or frames if X is one
         """
         filled, deviations = self._with_deviations(X)
-        half, rows = self._width(level) * deviations, self._given(X)
-        low, high = (self._bounded(filled + side * half, rows) for side in (-1.0, 1.0))
+        rows = self._given(X)
+        with quiet():
+            half = self._width(level) * deviations
+            sides = (within_range(filled + side * half) for side in (-1.0, 1.0))
+            low, high = (self._bounded(side, rows) for side in sides)
         return self._like(X, low), self._like(X, high)
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> NDArray[Any]:
@@ -85,8 +89,9 @@ class BeliefMixin:
         count = checked_count("n", n, "how many draws")
         model, rows = self._belief(), self._given(X)
         seed = check_random_state(random_state).randint(2**31)
-        drawn = list(encode.draw(model, rows, count, np.random.default_rng(seed)))
-        return self._bounded(np.array(drawn), rows)
+        with quiet():
+            drawn = np.array(list(encode.draw(model, rows, count, np.random.default_rng(seed))))
+        return self._bounded(within_range(drawn), rows)
 
     @available_if(_knows_noise)  # type: ignore[untyped-decorator, unused-ignore]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -100,7 +105,9 @@ class BeliefMixin:
         -------
         log_likelihood : ndarray of shape (n_samples,)
         """
-        return encode.log_likelihood(self._belief(), self._given(X))
+        model, rows = self._belief(), self._given(X)
+        with quiet():
+            return within_range(encode.log_likelihood(model, rows))
 
     def forecast(self, steps: int = 1, level: float | None = None) -> Any:
         """The rows that follow the last one; needs rows in time.
@@ -221,9 +228,10 @@ class BeliefMixin:
     def _with_deviations(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
         model, rows = self._belief(), self._given(X)
         fill = fill_in_time if model.memory is not None else encode.fill
-        filled, deviations = fill(model, rows, deviations=True)
+        with quiet():
+            filled, deviations = fill(model, rows, deviations=True)
         assert deviations is not None
-        return self._bounded(filled, rows), deviations
+        return self._bounded(within_range(filled), rows), within_range(deviations)
 
     def _width(self, level: float) -> float:
         level = checked_number("level", level, "between 0 and 1", "try 0.9", 0.0, 1.0)

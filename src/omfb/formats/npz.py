@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ..core.blocks import dense_with_holes
 from ..streams.arrays import with_missing
 from ..streams.base import DataError, GroupedSource, whole_file
-from ..streams.blocks import check_sparse, float_type
+from ..streams.blocks import checked_sparse, float_type
 from .npy import (
     ArrayTable,
     NpyWriter,
@@ -209,8 +209,7 @@ def _sparse(archive: zipfile.ZipFile, name: str) -> Any:
     X = scipy.sparse.load_npz(archive.filename)
     if X.ndim != 2 or X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
         raise ValueError(f"a matrix of {X.ndim} dimensions and type {X.dtype}")
-    check_sparse(X, name)
-    return X.tocsr()
+    return checked_sparse(X, name).tocsr()
 
 
 def _check_size(archive: zipfile.ZipFile, member: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.blocks import UnusableError
+from ..core.blocks import too_large
 from ..core.model import encode as coding
 from ..core.model.check import calibrated
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
@@ -48,11 +48,7 @@ class Bayes:
             with np.errstate(over="raise", invalid="raise"):
                 after, codes, info = learn(state, rows, reuse=reuse)
         except (np.linalg.LinAlgError, FloatingPointError) as error:
-            raise UnusableError(
-                "contains values too large beside what the model has learned. Rescale X, or fit a "
-                "new model to data of this size."
-            ) from error
-
+            raise too_large() from error
         if after.memory is not None and after.v is not state.v:
             # A revision has turned the codes: what they keep is found again, on demand.
             after = replace(after, memory=None)

@@ -21,6 +21,11 @@ _NEVER = (None, None, None)
 SMALL_DICTIONARY = 1 << 14
 
 
+def quiet() -> Any:
+    """A context without warnings of numbers beyond their type's range: what comes out is checked."""
+    return np.errstate(over="ignore", invalid="ignore")
+
+
 @dataclass(frozen=True, slots=True)
 class Now:
     """All that learning changes, exchanged as one thing. Nobody writes into it.
@@ -150,7 +155,8 @@ class Learner:
             return state
         known, before, recalled = self._recalled
         if known is not now or before != rule:
-            recalled = self.engine.recall(state, together(now.last))
+            with quiet():
+                recalled = self.engine.recall(state, together(now.last))
             self._recalled = now, rule, recalled
         return recalled
 
@@ -194,7 +200,9 @@ class Learner:
     @property
     def components(self) -> NDArray[Any]:
         """The dictionary, an atom in a row."""
-        return self.engine.components(self.state)
+        state = self.state
+        with quiet():
+            return within_range(self.engine.components(state))
 
     # -- what it does -----------------------------------------------------------------------
 
@@ -215,14 +223,18 @@ class Learner:
             state = now.state if rule is None else self.engine.with_rule(now.state, rule)
             if rows.shape[0] == 1:
                 return self._learn_one(now, state, rows)
-            state, codes, info = self.engine.step(state, rows, reuse=False)
+            with quiet():
+                state, codes, info = self.engine.step(state, rows, reuse=False)
             last = self._later(now, rows, state.rule)
             self._now = Now(state, now.totals.plus(info), last=last)
             return codes
 
     def encode(self, rows: Any, rule: Any = None) -> NDArray[Any]:
-        """Codes of rows."""
-        return self.engine.encode(self.used(rule), rows)
+        """Codes of rows, in the dictionary's type, whose range bounds them."""
+        state = self.used(rule)
+        with quiet():
+            codes = self.engine.encode(state, rows)
+            return _finite(codes.astype(state.C.dtype, copy=False), rows)
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Rows from their codes, in the dictionary's type, whose range bounds them."""
@@ -230,14 +242,17 @@ class Learner:
 
     def fill(self, rows: Any, rule: Any = None) -> NDArray[Any]:
         """The rows as an array in which missing entries are filled; observed ones stay."""
-        return _finite(self.engine.fill(self.used(rule), rows), rows)
+        state = self.used(rule)
+        with quiet():
+            return _finite(self.engine.fill(state, rows), rows)
 
     def judge(self, rows: Any, rule: Any = None) -> Info:
         """Energies of entries that were hidden from their rows' codes, and of their errors."""
         state = self.state
-        return self.engine.judge(
-            state if rule is None else self.engine.with_rule(state, rule), rows
-        )
+        with quiet():
+            return self.engine.judge(
+                state if rule is None else self.engine.with_rule(state, rule), rows
+            )
 
     def learn_and_fill(self, row: NDArray[Any]) -> NDArray[Any]:
         """Learn from one row (1, n_features); return the row that the model makes of it.
@@ -266,7 +281,8 @@ class Learner:
                 rows[:] = rows or [last_rows()]
                 return rows[0]
 
-            state = self.engine.conclude(now.state, sample, kept)
+            with quiet():
+                state = self.engine.conclude(now.state, sample, kept)
             count = self.engine.rows_kept(state.rule, len(state.C))
             last = (rows[0][-count:],) if rows else now.last
             self._now = replace(now, state=state, last=last)
@@ -320,8 +336,9 @@ class Learner:
         return self.state.C.T
 
     def _first_learned(self, rows: Any, rule: Any) -> tuple[Any, NDArray[Any], Info]:
-        first = self.engine.start(rows, self.n_components, rule, self.init, self.seed)
-        return self.engine.step(first, rows, reuse=True)
+        with quiet():
+            first = self.engine.start(rows, self.n_components, rule, self.init, self.seed)
+            return self.engine.step(first, rows, reuse=True)
 
     def _learn_young(self, now: Now | None, rows: Any, rule: Any) -> NDArray[Any] | None:
         """Learn from a stream so young that every new row may still enter the first dictionary.
@@ -366,7 +383,8 @@ class Learner:
         second, self._second = self._second, None
         C = state.C
         spare = C.copy() if second is None else second.up_to_date(C)
-        state, codes, info = self.engine.step(replace(state, C=spare), row, reuse=True)
+        with quiet():
+            state, codes, info = self.engine.step(replace(state, C=spare), row, reuse=True)
         last = self._later(now, row, state.rule)
         self._now = Now(state, now.totals.plus(info), last=last)
         if state.C is spare:
@@ -437,6 +455,11 @@ def _finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
         raise ValueError("X contains infinity. Replace it, by NaN if it is unknown.")
     if np.isnan(rows).any():
         raise ValueError("X holds numbers so large that what is made of them overflows. Rescale X.")
+    return within_range(rows)
+
+
+def within_range(rows: NDArray[Any]) -> NDArray[Any]:
+    """The numbers, infinite ones being the largest that their type can hold."""
     largest = np.finfo(rows.dtype).max
     return np.clip(rows, -largest, largest)
 
