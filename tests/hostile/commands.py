@@ -14,7 +14,16 @@ WORDS = [
     "a.csv", "b.csv", "a.npy", "m.omfb", "a.parquet", "out.csv", "out.npy", "new.omfb", "[", "f[0-2]", "{}", "%s",
 ]  # fmt: skip
 COMMANDS = ["fit", "complete", "transform", "inverse", "score", "info"]
-READING = ["--columns", "--exclude", "--header", "--no-header", "--format", "--missing", "--decimal", "--thousands"]
+READING = [
+    "--columns",
+    "--exclude",
+    "--header",
+    "--no-header",
+    "--format",
+    "--missing",
+    "--decimal",
+    "--thousands",
+]
 OPTIONS = {
     "fit": [
         "-r", "--lam", "--memory", "--ridge", "--smooth", "--shrink", "--batch-size", "--decompose", "--center",

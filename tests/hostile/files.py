@@ -31,10 +31,13 @@ ENDINGS = (".csv", ".tsv", ".ndjson", ".npy", ".npz", ".parquet", ".arrow", ".cs
 
 @functools.cache
 def good_files() -> dict[str, bytes]:
-    """A file of each kind, with text and dates where there is room for them."""
-    X = good_rows()[:60]
-    names = [f"f{i}" for i in range(WIDTH)]
-    frame = pd.DataFrame(X, columns=names)
+    """A small file of each kind."""
+    return files_of(good_rows()[:60])
+
+
+def files_of(X: np.ndarray) -> dict[str, bytes]:
+    """Files of the rows of each kind, with text and dates where there is room for them."""
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
     mixed = frame.assign(place="x", day=pd.date_range("2020", periods=len(frame)).astype(str))
     sparse = scipy.sparse.csr_matrix(np.nan_to_num(X))
     made: dict[str, bytes] = {}
@@ -182,7 +185,9 @@ def mutated(rng: np.random.Generator, data: bytes) -> bytes:
             token = TOKENS[rng.integers(len(TOKENS))]
             changed[at : at + int(rng.integers(0, 2)) * len(token)] = token
         else:
-            changed[at : at + 8] = int(rng.integers(-(2**63), 2**63)).to_bytes(8, "little", signed=True)
+            changed[at : at + 8] = int(rng.integers(-(2**63), 2**63)).to_bytes(
+                8, "little", signed=True
+            )
     return bytes(changed)
 
 

@@ -14,7 +14,22 @@ from .models import WIDTH, content
 from .trial import ACCEPTED, CHANGED, attempt, demand
 from .using import learn, read, use
 
-NAMES: list[Any] = ["a", "b", "", " ", "a", "\x1b[31m", "=1+1", "ä", 0, 1, 1.5, None, ("a", "b"), "a" * 300]
+NAMES: list[Any] = [
+    "a",
+    "b",
+    "",
+    " ",
+    "a",
+    "\x1b[31m",
+    "=1+1",
+    "ä",
+    0,
+    1,
+    1.5,
+    None,
+    ("a", "b"),
+    "a" * 300,
+]
 
 
 def try_frame(rng: np.random.Generator, folder: Path) -> list[str]:

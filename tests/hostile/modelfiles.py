@@ -151,7 +151,9 @@ def _change_tensor(rng: np.random.Generator, tensors: dict[str, Any]) -> None:
     with np.errstate(all="ignore"):
         if kind == 0 and tensor.size:
             odd = np.array([0, -1, 1e308, -1e308, 1e-300, 1e150, np.nan, np.inf, 7])
-            tensor.flat[rng.integers(tensor.size)] = odd[rng.integers(len(odd))].astype(tensor.dtype)
+            tensor.flat[rng.integers(tensor.size)] = odd[rng.integers(len(odd))].astype(
+                tensor.dtype
+            )
         elif kind == 1:
             tensor = tensor * np.array((0, -1, 1e150, 1e-150)[rng.integers(4)]).astype(tensor.dtype)
         elif kind == 2:

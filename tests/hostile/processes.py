@@ -91,3 +91,12 @@ def _become(
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)
+
+
+def pipe_with(data: bytes) -> int:
+    """The end of a pipe from which the data can be read; a pipe holds 64 KB without a reader."""
+    assert len(data) < 1 << 16
+    reader, writer = os.pipe()
+    os.write(writer, data)
+    os.close(writer)
+    return reader

@@ -4,6 +4,7 @@ import copy
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
 from .models import content, demand_sound, fitted, fresh
 from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt, demand, demand_finite
@@ -69,9 +70,15 @@ def same(X: Any, given: Any) -> bool:
         return True
     if isinstance(X, np.ndarray) and X.dtype != object:
         return X.tobytes() == given.tobytes() and X.shape == given.shape
-    if hasattr(X, "indptr"):
-        return all(
-            np.asarray(getattr(X, part)).tobytes() == np.asarray(getattr(given, part)).tobytes()
-            for part in ("data", "indices", "indptr")
-        )
+    if scipy.sparse.issparse(X):
+        return _parts(X) == _parts(given)
     return repr(X) == repr(given)
+
+
+def _parts(matrix: Any) -> dict[str, bytes]:
+    """The arrays that a sparse matrix is made of."""
+    return {
+        name: repr(part.tolist()).encode() if part.dtype == object else part.tobytes()
+        for name, part in vars(matrix).items()
+        if isinstance(part, np.ndarray)
+    }

@@ -132,10 +132,10 @@ def complete_rows(Y: NDArray[Any], features: NDArray[np.int32]) -> Rows:
     return Rows(np.arange(0, n * m + 1, m, dtype=np.int64), features, values)
 
 
-def sparse_rows(X: Any) -> Rows:
+def sparse_rows(X: Any, squares: bool = True) -> Rows:
     """The observed entries of a sparse matrix: absent entries are missing, and so are NaN."""
     X = canonical(X)
-    check_finite(X.data[None])
+    check_finite(X.data[None], squares=squares)
     starts, features, values = X.indptr.astype(np.int64), X.indices, X.data
     missing = np.isnan(values)
     if missing.any():

@@ -12,7 +12,7 @@ from ..core.model.in_time import fill_in_time, forecast
 from ..core.model.state import Model
 from ..core.rule import checked_count, checked_number
 from ..learner.bayes import BAYES, explained
-from ..learner.learner import quiet, within_range
+from ..learner.learner import made_finite, quiet, within_range
 from .frames import like_frame
 from .parameters import plan_of
 
@@ -91,7 +91,7 @@ class BeliefMixin:
         seed = check_random_state(random_state).randint(2**31)
         with quiet():
             drawn = np.array(list(encode.draw(model, rows, count, np.random.default_rng(seed))))
-        return self._bounded(within_range(drawn), rows)
+        return self._bounded(made_finite(drawn, rows), rows)
 
     @available_if(_knows_noise)  # type: ignore[untyped-decorator, unused-ignore]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -107,7 +107,7 @@ class BeliefMixin:
         """
         model, rows = self._belief(), self._given(X)
         with quiet():
-            return within_range(encode.log_likelihood(model, rows))
+            return made_finite(encode.log_likelihood(model, rows), rows)
 
     def forecast(self, steps: int = 1, level: float | None = None) -> Any:
         """The rows that follow the last one; needs rows in time.
@@ -231,7 +231,7 @@ class BeliefMixin:
         with quiet():
             filled, deviations = fill(model, rows, deviations=True)
         assert deviations is not None
-        return self._bounded(within_range(filled), rows), within_range(deviations)
+        return self._bounded(made_finite(filled, rows), rows), made_finite(deviations, rows)
 
     def _width(self, level: float) -> float:
         level = checked_number("level", level, "between 0 and 1", "try 0.9", 0.0, 1.0)

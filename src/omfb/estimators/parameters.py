@@ -85,7 +85,7 @@ def _settings(model: Any, in_time: bool, found: Any) -> Settings:
     if model.smooth is not None:
         smooth = checked_number("smooth", model.smooth, *NUMBERS["smooth"])
     return Settings(
-        n_components=(model if found is None else found).n_components,
+        n_components=found.n_components if isinstance(found, Settings) else model.n_components,
         **{name: getattr(model, name) for name in RULE_NAMES},
         center=bool(chosen("center", True)),
         scale=bool(chosen("scale", model.wants_scale)),
@@ -130,7 +130,7 @@ def check_init(init: Any, n_components: int | None, n_features: int) -> Any:
     if isinstance(init, str):
         return init
     init = init_array(init)
-    expected = (init.shape[0] if n_components is None else n_components, n_features)
+    expected = (len(init) if n_components is None and init.ndim else n_components, n_features)
     if init.shape != expected:
         raise ValueError(
             f"init has shape {init.shape}, expected (n_components, n_features) = {expected}."

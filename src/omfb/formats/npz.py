@@ -20,6 +20,7 @@ from ..streams.arrays import with_missing
 from ..streams.base import DataError, GroupedSource, whole_file
 from ..streams.blocks import checked_sparse, float_type
 from .npy import (
+    HEADER_FAULTS,
     ArrayTable,
     NpyWriter,
     read_header,
@@ -32,7 +33,7 @@ from .registry import Fill, Format, TableSource, Writer
 # What Python's and SciPy's readers raise for a damaged archive.
 ZIP_FAULTS = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
-    LookupError, TypeError, AttributeError, RuntimeError, MemoryError, OverflowError,
+    LookupError, RuntimeError, *HEADER_FAULTS,
 )  # fmt: skip
 # What is read at a time.
 PART_BYTES = 1 << 22

@@ -234,7 +234,7 @@ class Learner:
         state = self.used(rule)
         with quiet():
             codes = self.engine.encode(state, rows)
-            return _finite(codes.astype(state.C.dtype, copy=False), rows)
+            return made_finite(codes.astype(state.C.dtype, copy=False), rows)
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Rows from their codes, in the dictionary's type, whose range bounds them."""
@@ -244,7 +244,7 @@ class Learner:
         """The rows as an array in which missing entries are filled; observed ones stay."""
         state = self.used(rule)
         with quiet():
-            return _finite(self.engine.fill(state, rows), rows)
+            return made_finite(self.engine.fill(state, rows), rows)
 
     def judge(self, rows: Any, rule: Any = None) -> Info:
         """Energies of entries that were hidden from their rows' codes, and of their errors."""
@@ -353,9 +353,10 @@ class Learner:
         young = together.shape[0] < needed
         # The rows are the caller's.
         head = None if not young else rows.copy() if together is rows else together
+        values = rows.data[None] if scipy.sparse.issparse(rows) else rows
         if self.engine.starts_late:  # what is infinite would spoil the units of all rows
-            check_finite(rows.data[None] if scipy.sparse.issparse(rows) else rows, squares=False)
-        if young and self.engine.starts_late:
+            check_finite(values, squares=False)
+        if young and self.engine.starts_late and _is_ordinary(values):
             self._rule, self._now = rule, Now(None, NOTHING, head, self._later(now, rows, rule))
             return None
         state, codes, info = self._first_learned(together, rule)
@@ -429,6 +430,14 @@ class _SecondCopy:
         return self._array
 
 
+def _is_ordinary(values: NDArray[Any]) -> bool:
+    """Whether numbers are so far from the end of their range that a model can start from them.
+
+    Others are tried at once: if they cannot be used, they are refused before they are kept.
+    """
+    return float(np.nanmax(np.abs(values), initial=0.0)) < float(np.finfo(values.dtype).max) ** 0.25
+
+
 def _observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:
     """Features of which a row observes something; None if it may be all."""
     if scipy.sparse.issparse(row):
@@ -444,11 +453,11 @@ def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
     rows = engine.decode(state, codes)
     if not np.isfinite(rows).all() and not np.isfinite(codes).all():
         raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
-    return _finite(rows, codes)
+    return made_finite(rows, codes)
 
 
-def _finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
-    """The rows, what their type cannot hold being the largest number that it can."""
+def made_finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
+    """The numbers, what their type cannot hold being the largest that it can; NaN is refused."""
     if np.isfinite(rows).all():
         return rows
     if np.isinf(made_of.data if scipy.sparse.issparse(made_of) else made_of).any():

@@ -81,19 +81,52 @@ def checked_sparse(X: Any, name: str) -> Any:
     has changed indices may have left them out of order, or twice there.
     """
     try:
-        if X.format in ("csr", "csc", "bsr"):
-            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
-        elif X.format == "coo" and X.ndim == 2:
+        if X.format == "coo":
+            _check_within(X.row, X.shape[0], len(X.data))
+            _check_within(X.col, X.shape[1], len(X.data))
             X = type(X)((X.data, (X.row, X.col)), shape=X.shape)
-        else:  # made safely, by SciPy itself
+        elif X.format in ("csr", "csc"):
+            _check_compressed(X, *(X.shape if X.format == "csr" else X.shape[::-1]))
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+        else:
+            _check_lengths(X)
             X = X.tocsr()
-        if X.format != "coo":
-            X.check_format(full_check=True)
+            _check_compressed(X, *X.shape)
     except SPARSE_FAULTS as error:
         raise DataError(f"{name}: not a valid sparse matrix ({error}).") from error
     if X.dtype.kind not in "biufc":
         raise DataError(f"{name}: non-numeric values ({X.dtype}).")
     return X
+
+
+def _check_compressed(X: Any, across: int, along: int) -> None:
+    """Refuse rows that end before they begin or beyond the entries, and entries outside of them."""
+    starts = X.indptr
+    if starts.shape != (across + 1,) or starts.dtype.kind not in "iu" or starts[0] != 0:
+        raise ValueError("where its rows begin does not fit its shape")
+    if (starts[1:] < starts[:-1]).any() or starts[-1] > len(X.data):
+        raise ValueError("a row ends before it begins, or beyond the entries")
+    _check_within(X.indices, along, len(X.data))
+
+
+def _check_lengths(X: Any) -> None:
+    """Refuse parts of other kinds of matrices that SciPy would follow out of their arrays."""
+    if X.format == "bsr":
+        _check_compressed(X, *(n // k for n, k in zip(X.shape, X.data.shape[1:], strict=True)))
+    elif X.format == "dia" and X.data.shape[:-1] != X.offsets.shape:
+        raise ValueError("as many offsets as diagonals are needed")
+    elif X.format == "lil":
+        rows, data = ([len(row) for row in part] for part in (X.rows, X.data))
+        if rows != data or len(rows) != X.shape[0]:
+            raise ValueError("as many positions as entries are needed in each row")
+
+
+def _check_within(positions: NDArray[Any], size: int, count: int) -> None:
+    """Refuse what are not `count` positions from 0 to before `size`."""
+    if positions.shape != (count,) or positions.dtype.kind not in "iu":
+        raise ValueError("as many positions as entries are needed")
+    if count and not 0 <= positions.min() <= positions.max() < size:
+        raise ValueError("an entry lies outside the matrix")
 
 
 def refuse_huge_and_empty(X: Any, name: str) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..blocks import canonical, check_finite, sparse_rows, too_large
+from ..blocks import check_finite, sparse_rows, too_large
 from ..kernels.entries import listed, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
@@ -81,9 +81,9 @@ def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> White
     m, dtype = len(model.C), model.C.dtype
     inverse = 1.0 / model.noise
     if scipy.sparse.issparse(X):
-        starts, features, values = _without(sparse_rows(canonical(X)), forgotten)
+        starts, features, values = _without(sparse_rows(X, squares=False), forgotten)
         values = (values.astype(np.float64) - model.center[features]) * inverse[features]
-        if not np.isfinite(values).all():
+        if not np.isfinite(values @ values):
             raise too_large()
         return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
     Y = np.ascontiguousarray(X)
