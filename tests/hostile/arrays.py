@@ -35,7 +35,7 @@ def hostile_shape(rng: np.random.Generator) -> tuple[int, ...]:
     if rng.random() < 0.8:
         return n, WIDTH
     widths = [0, 1, 2, 5, 7, 40]
-    other: list[tuple[int, ...]] = [(), (n,), (n, int(rng.choice(widths))), (n, 2, 3), (1,) * 40]
+    other: list[tuple[int, ...]] = [(), (n,), (n, int(rng.choice(widths))), (n, 2, 3), (1,) * 30]
     return other[int(rng.integers(len(other) - 1 + (rng.random() < 0.1)))]
 
 

@@ -167,11 +167,6 @@ class Learner:
         return together(now.last) if now.last else None
 
     @property
-    def started(self) -> bool:
-        """Whether a row was learned from."""
-        return self._now is not None
-
-    @property
     def rule(self) -> Any:
         """How it learns."""
         now = self._now
@@ -356,7 +351,8 @@ class Learner:
         values = rows.data[None] if scipy.sparse.issparse(rows) else rows
         if self.engine.starts_late:  # what is infinite would spoil the units of all rows
             check_finite(values, squares=False)
-        if young and self.engine.starts_late and _is_ordinary(values):
+        ordinary = isinstance(self.init, str) and _is_ordinary(values)
+        if young and self.engine.starts_late and ordinary:
             self._rule, self._now = rule, Now(None, NOTHING, head, self._later(now, rows, rule))
             return None
         state, codes, info = self._first_learned(together, rule)

@@ -45,9 +45,9 @@ def as_rows(item: Any, name: str) -> NDArray[Any]:
         if isinstance(error, DataError):
             raise
         raise DataError(f"{name}: non-numeric values ({error}).") from error
-    if rows.ndim not in (1, 2):
+    if rows.ndim not in (1, 2) or rows.shape[-1] == 0:
         raise DataError(
-            f"{name}: {rows.ndim} dimensions. "
+            f"{name}: an array of shape {rows.shape}. "
             f"Bring rows (n_features,) or blocks of them (n_rows, n_features)."
         )
     return np.atleast_2d(rows)
