@@ -17,8 +17,8 @@ VALUES: list[Any] = [
     np.int64(2), np.bool_(True), np.str_("data"), np.array(0.5), np.array([0.5]), np.ones((3, 6)),
     np.full((3, 6), 1e300), np.zeros((3, 6)), np.full((3, 6), np.nan), np.arange(6.0), np.nan, print,
 ]  # fmt: skip
-# These are obeyed for as long as it takes, and nothing is wrong with that.
-PATIENT = {"max_iter", "inner_iter"}
+# These are obeyed for as long as it takes, and as long as memory lasts; nothing is wrong with that.
+PATIENT = {"max_iter", "inner_iter", "n_components"}
 
 
 def try_parameters(rng: np.random.Generator, folder: Path) -> list[str]:

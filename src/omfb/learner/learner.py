@@ -11,7 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import check_finite, dense_with_holes, sparse_with_holes
-from ..core.rule import Rule, checked_count
+from ..core.rule import NUMBERS, Rule, checked_count
 from ..core.state import Info
 from .engine import BROYDEN, AnyState, Engine, GetRows, Init
 
@@ -351,7 +351,7 @@ class Learner:
         values = rows.data[None] if scipy.sparse.issparse(rows) else rows
         if self.engine.starts_late:  # what is infinite would spoil the units of all rows
             check_finite(values, squares=False)
-        ordinary = isinstance(self.init, str) and _is_ordinary(values)
+        ordinary = isinstance(self.init, str) and _is_ordinary(values) and _is_moderate(rule)
         if young and self.engine.starts_late and ordinary:
             self._rule, self._now = rule, Now(None, NOTHING, head, self._later(now, rows, rule))
             return None
@@ -432,6 +432,12 @@ def _is_ordinary(values: NDArray[Any]) -> bool:
     Others are tried at once: if they cannot be used, they are refused before they are kept.
     """
     return float(np.nanmax(np.abs(values), initial=0.0)) < float(np.finfo(values.dtype).max) ** 0.25
+
+
+def _is_moderate(rule: Any) -> bool:
+    """Whether the numbers that a rule gives are such that a model can start under them."""
+    given = (getattr(rule, name) for name in NUMBERS)
+    return all(number is None or number == 0.0 or 1e-6 < number < 1e6 for number in given)
 
 
 def _observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:

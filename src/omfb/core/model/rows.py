@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import check_finite, sparse_rows, too_large
-from ..kernels.entries import listed, mark, whiten
+from ..kernels.entries import LARGEST, listed, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
@@ -83,7 +83,7 @@ def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> White
     if scipy.sparse.issparse(X):
         starts, features, values = _without(sparse_rows(X, squares=False), forgotten)
         values = (values.astype(np.float64) - model.center[features]) * inverse[features]
-        if not np.isfinite(values @ values):
+        if not np.abs(values).max(initial=0.0) < LARGEST:
             raise too_large()
         return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
     Y = np.ascontiguousarray(X)
