@@ -7,6 +7,7 @@ from collections import Counter
 
 from . import workers
 from .kinds import KINDS, warm_up
+from .page import write_section
 from .trial import ACCEPTED, BAD, REFUSED
 
 # How long each kind goes on in its turn. Kinds that start processes need longer for less.
@@ -21,6 +22,7 @@ def main() -> None:
     parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind")
     parser.add_argument("--seed", type=int, default=0, help="the first seed")
     parser.add_argument("--count", type=int, default=10**9, help="trials of each kind at most")
+    parser.add_argument("--page", action="store_true", help="write the table to the page")
     asked = parser.parse_args()
     warm_up()
     kinds = asked.kind or list(KINDS)
@@ -40,6 +42,9 @@ def main() -> None:
             if result.what and shown[result.what[-60:]] <= 3:
                 print(f"{kind} {result.seed}: {result.outcomes[0]}: {result.what}", flush=True)
     print("\n".join(table(counts)))
+    if asked.page:
+        command = f"python -m tests.hostile --minutes {asked.minutes:g} --seed {asked.seed} --page"
+        write_section("hostile", command, table(counts))
 
 
 def table(counts: dict[str, Counter[str]]) -> list[str]:
