@@ -148,6 +148,12 @@ def test_what_could_steer_a_terminal_is_shown_escaped(server, folder):
         message = one_line(server.run(*words, cwd=folder), 1)
         assert "\x1b" not in message
         assert "\u202e" not in message
+    (folder / "names.csv").write_text("a\x1b[2J,b\u202e\n" + "1,2\n3,5\n" * 9)
+    succeeded(server.run("fit", "names.csv", "-q", "-o", "names.omfb", cwd=folder))
+    for words in (["info", "names.omfb"], ["info", "names.omfb", "--json"]):
+        told = succeeded(server.run(*words, cwd=folder)).stdout.decode()
+        assert "2J" in told
+        assert told.replace("\n", "").isprintable()
         assert "\\x1b[31mred\\u202e.csv" in message
 
 
@@ -260,7 +266,11 @@ def test_a_terminal_sees_how_far_completing_is(folder):
 def test_formulas_of_spreadsheets_pass_as_they_are(server, folder):
     """They are the user's text; SECURITY.md tells what spreadsheets make of it."""
     cells = ["=1+1", "@SUM(A1)", "-2+cmd|' /C calc'!A0", '"=HYPERLINK(""http://a"")"', "\t=x"]
-    lines = ["name,a,b", *(f"{cell},{i}.5,{2 * i}.25" for i, cell in enumerate(cells * 8)), "=1+1,,1"]
+    lines = [
+        "name,a,b",
+        *(f"{cell},{i}.5,{2 * i}.25" for i, cell in enumerate(cells * 8)),
+        "=1+1,,1",
+    ]
     (folder / "formulas.csv").write_text("\n".join(lines) + "\n")
     succeeded(server.run("fit", "formulas.csv", "-o", "f.omfb", cwd=folder))
     words = ["complete", "formulas.csv", "-m", "f.omfb", "-o", "filled.csv"]

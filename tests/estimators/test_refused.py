@@ -343,7 +343,7 @@ def test_a_sparse_matrix_whose_indices_lead_out_of_it_is_refused(rng, kind):
         new.fit, new.partial_fit, fitted.partial_fit, fitted.transform, fitted.complete,
         fitted.score,
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="not a valid sparse matrix|non-numeric values"):
+        with pytest.raises(ValueError, match=r"not a valid sparse matrix|non-numeric values"):
             call(broken_sparse(kind))
     assert snapshot(fitted) == before
     assert not hasattr(new, "components_")
@@ -372,9 +372,7 @@ def test_rows_so_far_off_that_their_products_overflow_are_refused(rng, kind):
     assert snapshot(model) == before
 
 
-@pytest.mark.parametrize(
-    "how", [{"memory": 1e-300}, {"lam": 1.7e308}, {"init": np.full((3, 10), 1e300)}]
-)
+@pytest.mark.parametrize("how", [{"memory": 1e-300}, {"init": np.full((3, 10), 1e300)}])
 def test_a_stream_that_could_never_start_is_refused_at_its_first_rows(rng, how):
     """A young stream keeps its rows until somebody asks: it would be spoiled for good."""
     model = OMFB(3, random_state=0, **how)
@@ -396,8 +394,8 @@ def test_another_number_of_components_waits_for_the_next_fit(rng, estimator, tmp
 @pytest.mark.parametrize(
     ("bounds", "message"),
     [({"min_value": np.inf}, "no number between"), ({"max_value": -np.inf}, "no number between"),
-     ({"min_value": 2.0, "max_value": 1.0}, "not above max_value"), ({"integers": "yes"}, "integers"),
-     ({"integers": np.arange(3)}, "integers"), ({"noise": np.arange(3)}, "noise")],
+     ({"min_value": 2.0, "max_value": 1.0}, "not above max_value"),
+     ({"integers": "yes"}, "integers"), ({"integers": np.arange(3)}, "integers"), ({"noise": np.arange(3)}, "noise")],
 )  # fmt: skip
 def test_bounds_without_room_and_flags_that_are_none_are_refused(rng, bounds, message):
     X = rows(rng, holes=0.1)

@@ -1,4 +1,4 @@
-"""Hostile model files and checkpoints: bytes changed, or what they say, with the digest made right."""
+"""Hostile model files and checkpoints: bytes changed, or contents, with the digest made right."""
 
 import functools
 import json
@@ -18,7 +18,8 @@ from .processes import run
 from .trial import ACCEPTED, CHANGED, attempt, demand, demand_finite
 
 HOSTILE: list[Any] = [
-    None, True, False, 0, 1, -1, 2, 0.5, -0.5, 1e308, -1e308, 5e-324, 2**31, 2**63, -(2**63), 10**30,
+    None, True, False, 0, 1, -1, 2, 0.5, -0.5, 1e308, -1e308, 5e-324, 2**31, 2**63, -(2**63),
+    10**30,
     10**400, "", "x", "data", "\x1b[2J", [], {}, [1], [None], {"a": 1}, "nan", [[]], "9" * 5000,
 ]  # fmt: skip
 

@@ -12,9 +12,7 @@ PACKAGES = ("omfb", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "panda
 def write_section(name: str, command: str, table: list[str]) -> None:
     """Put a table between the markers of its name."""
     versions = ", ".join(f"{package} {version(package)}" for package in PACKAGES)
-    made = (
-        f"`{command}`, {datetime.date.today()}, Python {platform.python_version()}, {versions}."
-    )
+    made = f"`{command}`, {datetime.date.today()}, Python {platform.python_version()}, {versions}."
     begin, end = f"<!-- {name} -->", f"<!-- end of {name} -->"
     before, rest = PAGE.read_text().split(begin)
     after = rest.split(end)[1]

@@ -52,7 +52,7 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the table to the page")
     asked = parser.parse_args()
     lines = [
-        "| model | type | rows | at once | refused | drift of G | finite | memory grown | seconds |",
+        "| model | type | rows | at once | refused | drift | finite | memory grown | seconds |",
         "|---|---|---:|---:|---:|---:|---|---:|---:|",
     ]
     print("\n".join(lines), flush=True)
@@ -92,7 +92,7 @@ def soak(kind: Kind, n_rows: int) -> Soaked:
 
 
 def stream(n_rows: int, dtype: Any) -> Iterator[np.ndarray]:
-    """Chunks of rows of rank 2 with noise, a tenth missing; twice they jump by a factor of a million.
+    """Chunks of rows of rank 2 with noise, a tenth missing; twice they jump by a factor of 1e6.
 
     After a third of the rows one column is silent for 100,000 of them.
     """

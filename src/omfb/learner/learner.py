@@ -22,7 +22,7 @@ SMALL_DICTIONARY = 1 << 14
 
 
 def quiet() -> Any:
-    """A context without warnings of numbers beyond their type's range: what comes out is checked."""
+    """A context without warnings of numbers beyond a type's range: what comes out is checked."""
     return np.errstate(over="ignore", invalid="ignore")
 
 
