@@ -395,7 +395,8 @@ def test_another_number_of_components_waits_for_the_next_fit(rng, estimator, tmp
     ("bounds", "message"),
     [({"min_value": np.inf}, "no number between"), ({"max_value": -np.inf}, "no number between"),
      ({"min_value": 2.0, "max_value": 1.0}, "not above max_value"),
-     ({"integers": "yes"}, "integers"), ({"integers": np.arange(3)}, "integers"), ({"noise": np.arange(3)}, "noise")],
+     ({"integers": "yes"}, "integers"), ({"integers": np.arange(3)}, "integers"),
+     ({"noise": np.arange(3)}, "noise")],
 )  # fmt: skip
 def test_bounds_without_room_and_flags_that_are_none_are_refused(rng, bounds, message):
     X = rows(rng, holes=0.1)

@@ -23,11 +23,10 @@ from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt, demand
 
 TOKENS = [
     b"", b",", b"\n", b"\r", b'"', b"nan", b"inf", b"-inf", b"1e400", b"1e308", b"-1e308", b"0x10",
-    b"1_0",
-    b"NA", b"null", b"{}", b"[]", b"[[", b'{"a":', b"\x00", b"\xff\xfe", b"\xef\xbb\xbf",
-    b"\x1b[2J",
-    b"=1+1", b"9" * 400, b"\xc3", b"true", b"a\tb", b";", b"2020-01-01", b"1,5", b"'", b"\\u0000",
-    b" ",
+    b"1_0", b"NA", b"null", b"{}", b"[]", b"[[", b'{"a":', b"\x00", b"\xff\xfe", b"\xef\xbb\xbf",
+    b"\x1b[2J", b"=1+1", b"9" * 400, b"\xc3", b"true", b"a\tb", b";", b"2020-01-01", b"1,5", b"'",
+    b"\\u0000", b" ",
+
 ]  # fmt: skip
 ENDINGS = (".csv", ".tsv", ".ndjson", ".npy", ".npz", ".parquet", ".arrow", ".csv.gz", ".csv.zst")
 

@@ -19,8 +19,9 @@ from .trial import ACCEPTED, CHANGED, attempt, demand, demand_finite
 
 HOSTILE: list[Any] = [
     None, True, False, 0, 1, -1, 2, 0.5, -0.5, 1e308, -1e308, 5e-324, 2**31, 2**63, -(2**63),
-    10**30,
-    10**400, "", "x", "data", "\x1b[2J", [], {}, [1], [None], {"a": 1}, "nan", [[]], "9" * 5000,
+    10**30, 10**400, "", "x", "data", "\x1b[2J", [], {}, [1], [None], {"a": 1}, "nan", [[]],
+    "9" * 5000,
+
 ]  # fmt: skip
 
 

@@ -9,8 +9,8 @@ from .trial import BAD
 # Trials of each kind; processes are the slowest.
 COUNTS = {
     "data files, by command": 20, "command lines": 20, "kills": 1, "model files": 60,
-    "checkpoints": 60,
-    "interrupts": 60,
+    "checkpoints": 60, "interrupts": 60,
+
 }  # fmt: skip
 
 
