@@ -13,7 +13,6 @@ WORDS = [
     "csv", "ndjson", "data", "random", "ä", "\u202e", "-999,?", ",", ";", ".", "shared", "feature",
     "1rows", "0s", "2m", "1e5rows", "true", "no such", "a.csv", "b.csv", "a.npy", "m.omfb",
     "a.parquet", "out.csv", "out.npy", "new.omfb", "[", "f[0-2]", "{}", "%s",
-
 ]  # fmt: skip
 COMMANDS = ["fit", "complete", "transform", "inverse", "score", "info"]
 READING = [
@@ -32,7 +31,6 @@ OPTIONS = {
         "--center", "--no-center", "--scale", "--no-scale", "--noise", "--outliers",
         "--no-outliers", "--in-time", "--no-in-time", "--tol", "--shuffle", "--no-shuffle",
         "--init", "--seed", "--checkpoint", "--every", "--resume", "--log", "-q", *READING,
-
     ],
     "complete": [
         "--std", "--interval", "--report", "--no-outliers", "--learn", "--checkpoint", "--every",
@@ -45,7 +43,6 @@ FLAGS = {
     "--decompose", "--center", "--no-center", "--scale", "--no-scale", "--outliers",
     "--no-outliers", "--in-time", "--no-in-time", "--shuffle", "--no-shuffle", "--resume", "-q",
     "--std", "--learn", "--header", "--no-header", "--json",
-
 }  # fmt: skip
 
 

@@ -26,7 +26,6 @@ TOKENS = [
     b"1_0", b"NA", b"null", b"{}", b"[]", b"[[", b'{"a":', b"\x00", b"\xff\xfe", b"\xef\xbb\xbf",
     b"\x1b[2J", b"=1+1", b"9" * 400, b"\xc3", b"true", b"a\tb", b";", b"2020-01-01", b"1,5", b"'",
     b"\\u0000", b" ",
-
 ]  # fmt: skip
 ENDINGS = (".csv", ".tsv", ".ndjson", ".npy", ".npz", ".parquet", ".arrow", ".csv.gz", ".csv.zst")
 

@@ -17,7 +17,6 @@ VALUES: list[Any] = [
     np.uint8(200), np.int64(2), np.bool_(True), np.str_("data"), np.array(0.5), np.array([0.5]),
     np.ones((3, 6)), np.full((3, 6), 1e300), np.zeros((3, 6)), np.full((3, 6), np.nan),
     np.arange(6.0), np.nan, print,
-
 ]  # fmt: skip
 # These are obeyed for as long as it takes, and as long as memory lasts; nothing is wrong with that.
 PATIENT = {"max_iter", "inner_iter", "n_components"}

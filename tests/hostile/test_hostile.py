@@ -10,7 +10,6 @@ from .trial import BAD
 COUNTS = {
     "data files, by command": 20, "command lines": 20, "kills": 1, "model files": 60,
     "checkpoints": 60, "interrupts": 60,
-
 }  # fmt: skip
 
 
