@@ -19,6 +19,7 @@ from ..core.blocks import dense_with_holes
 from ..streams.arrays import with_missing
 from ..streams.base import DataError, GroupedSource, whole_file
 from ..streams.blocks import checked_sparse, float_type
+from .compression import allowed_size, bomb
 from .npy import (
     HEADER_FAULTS,
     ArrayTable,
@@ -207,6 +208,9 @@ def _sparse(archive: zipfile.ZipFile, name: str) -> Any:
         if f"{member}.npy" in archive.namelist():
             _check_size(archive, f"{member}.npy")
     assert archive.filename is not None
+    # A matrix is held as a whole, where arrays are read by parts.
+    if sum(info.file_size for info in archive.infolist()) > allowed_size(archive.filename):
+        raise bomb(name)
     X = scipy.sparse.load_npz(archive.filename)
     if X.ndim != 2 or X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
         raise ValueError(f"a matrix of {X.ndim} dimensions and type {X.dtype}")
