@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check unit bench bench-quick clean
+.PHONY: demo test check unit hostile soak bench bench-quick clean
 
 demo: $(VENV)/installed
 	$(BIN)/omfb demo --out results
@@ -18,6 +18,14 @@ check: $(VENV)/installed
 
 unit: $(VENV)/installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2  # two workers with two threads each would stall
+
+# Try to break it for some minutes; millions of rows. Both write their table to docs/reliability.md.
+MINUTES ?= 20
+hostile: $(VENV)/installed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -W ignore -m tests.hostile --minutes $(MINUTES) --page
+
+soak: $(VENV)/installed
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m tests.hostile.soak --page
 
 # Side by side with every peer: results in benchmarks/results, the page in benchmarks/RESULTS.md.
 # (benchmarks/floor.py and files.py need no peers: run them alone, and page.py again.)

@@ -237,7 +237,10 @@ def test_usage_errors_are_one_line_and_exit_code_2(folder, tmp_path, monkeypatch
     assert os.listdir(tmp_path) == []
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b"\x93NUMPY\x01\x00"])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"hello", b"\x93NUMPY\x01\x00", b"\x93NUMPY\x01\x00v\x00{'descr': (" + b" " * 105],
+)
 def test_a_start_that_is_no_array_is_a_usage_error(folder, tmp_path, content):
     (tmp_path / "init.npy").write_bytes(content)
     words = ["fit", folder / "ratings.csv", "-o", tmp_path / "m", "--init", tmp_path / "init.npy"]

@@ -57,6 +57,9 @@ def test_input_files_are_never_overwritten(server, folder):
         ):
             message = one_line(server.run(*words, cwd=folder), 2)
             assert "would be overwritten" in message
+    np.save(folder / "start.npy", np.ones((2, 6)))
+    words = ["fit", "x.csv", "-r", 2, "--init", "start.npy", "-o", "start.npy"]
+    assert "would be overwritten" in one_line(server.run(*words, cwd=folder), 2)
     words = ["fit", "x.csv", "-o", "new", "--log", "new"]
     assert "two purposes" in one_line(server.run(*words, cwd=folder), 2)
     os.link(folder / "m.omfb", folder / "model.csv")
@@ -145,6 +148,12 @@ def test_what_could_steer_a_terminal_is_shown_escaped(server, folder):
         message = one_line(server.run(*words, cwd=folder), 1)
         assert "\x1b" not in message
         assert "\u202e" not in message
+    (folder / "names.csv").write_text("a\x1b[2J,b\u202e\n" + "1,2\n3,5\n" * 9)
+    succeeded(server.run("fit", "names.csv", "-q", "-o", "names.omfb", cwd=folder))
+    for words in (["info", "names.omfb"], ["info", "names.omfb", "--json"]):
+        told = succeeded(server.run(*words, cwd=folder)).stdout.decode()
+        assert "2J" in told
+        assert told.replace("\n", "").isprintable()
         assert "\\x1b[31mred\\u202e.csv" in message
 
 
@@ -252,3 +261,21 @@ def test_a_terminal_sees_how_far_completing_is(folder):
     assert b"filling" in shown
     assert b"200 rows" in shown
     assert b"filling" not in succeeded(run(*words, cwd=folder)).stderr
+
+
+def test_formulas_of_spreadsheets_pass_as_they_are(server, folder):
+    """They are the user's text; SECURITY.md tells what spreadsheets make of it."""
+    cells = ["=1+1", "@SUM(A1)", "-2+cmd|' /C calc'!A0", '"=HYPERLINK(""http://a"")"', "\t=x"]
+    lines = [
+        "name,a,b",
+        *(f"{cell},{i}.5,{2 * i}.25" for i, cell in enumerate(cells * 8)),
+        "=1+1,,1",
+    ]
+    (folder / "formulas.csv").write_text("\n".join(lines) + "\n")
+    succeeded(server.run("fit", "formulas.csv", "-o", "f.omfb", cwd=folder))
+    words = ["complete", "formulas.csv", "-m", "f.omfb", "-o", "filled.csv"]
+    succeeded(server.run(*words, cwd=folder))
+    filled = (folder / "filled.csv").read_text().splitlines()
+    assert filled[:-1] == lines[:-1]
+    assert filled[-1].startswith("=1+1,")
+    assert filled[-1].endswith(",1")

@@ -1,5 +1,7 @@
 """What is refused: named, with what to do, and before anything has changed."""
 
+from contextlib import suppress
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,7 +9,7 @@ import scipy.sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from omfb import OMFB
+from omfb import OMFB, OMFBImputer
 from omfb.learner.engine import Broyden
 
 from ..making import BOTH, ENGINES, given, rows, snapshot, sparse
@@ -310,12 +312,25 @@ def broken_sparse(kind):
     elif kind == "lil":
         X = scipy.sparse.lil_matrix(X)
         X.rows[1][0] = 10_000_000
+    elif kind == "lil of other lengths":
+        X = scipy.sparse.lil_matrix(X)
+        X.data = np.concatenate([X.data, X.data])
+    elif kind == "dia":
+        X = scipy.sparse.dia_matrix(X)
+        X.data = np.concatenate([X.data, X.data])
+    elif kind == "bsr":
+        X = scipy.sparse.bsr_matrix(X)
+        X.indptr[1] = 10_000_000
+    elif kind == "no end":
+        X.indptr[-1] = -(2**31)
+    elif kind == "objects":
+        X.data = X.data.astype(object)
     return X
 
 
 BROKEN = [
     "column too large", "negative column", "rows beyond the end", "rows backwards", "csc", "coo",
-    "coo of other lengths", "lil",
+    "coo of other lengths", "lil", "lil of other lengths", "dia", "bsr", "no end", "objects",
 ]  # fmt: skip
 
 
@@ -328,7 +343,94 @@ def test_a_sparse_matrix_whose_indices_lead_out_of_it_is_refused(rng, kind):
         new.fit, new.partial_fit, fitted.partial_fit, fitted.transform, fitted.complete,
         fitted.score,
     ):  # fmt: skip
-        with pytest.raises(ValueError, match="not a valid sparse matrix"):
+        with pytest.raises(ValueError, match=r"not a valid sparse matrix|non-numeric values"):
             call(broken_sparse(kind))
     assert snapshot(fitted) == before
     assert not hasattr(new, "components_")
+
+
+def test_a_sparse_matrix_stays_as_it_was_whatever_scipy_believes_of_it(rng):
+    """Whoever changes indices leaves SciPy believing that they are in order, and none twice."""
+    X = sparse(rows(rng, 9, holes=0.3))
+    assert X.has_canonical_format
+    X.indices[:2] = X.indices[0]  # twice there: entries that add up
+    parts = [part.copy() for part in (X.data, X.indices, X.indptr)]
+    summed = scipy.sparse.csr_array((X.data, X.indices.copy(), X.indptr), shape=X.shape)
+    model = OMFB(3, random_state=0).fit(rows(rng))
+    assert np.array_equal(model.complete(X), model.complete(summed))
+    for before, after in zip(parts, (X.data, X.indices, X.indptr), strict=True):
+        assert np.array_equal(before, after)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse])
+def test_rows_so_far_off_that_their_products_overflow_are_refused(rng, kind):
+    """Compiled loops raise nothing: the dictionary was NaN from then on."""
+    model = OMFB(3, random_state=0).fit(rows(rng, 450, holes=0.2))
+    before = snapshot(model)
+    with pytest.raises(ValueError, match="too large beside what the model has learned"):
+        model.partial_fit(kind(np.where(np.eye(9, 10) > 0, np.nan, 1e120)))
+    assert snapshot(model) == before
+
+
+@pytest.mark.parametrize("how", [{"memory": 1e-300}, {"init": np.full((3, 10), 1e300)}])
+def test_a_stream_that_could_never_start_is_refused_at_its_first_rows(rng, how):
+    """A young stream keeps its rows until somebody asks: it would be spoiled for good."""
+    model = OMFB(3, random_state=0, **how)
+    with pytest.raises(ValueError, match="X contains values too large"):
+        model.partial_fit(rows(rng))
+    assert not hasattr(model, "components_")
+
+
+@BOTH
+def test_another_number_of_components_waits_for_the_next_fit(rng, estimator, tmp_path):
+    X = rows(rng)
+    model = estimator(3, random_state=0).fit(X).set_params(n_components=1).partial_fit(X)
+    model.save(tmp_path / "m.omfb")
+    loaded = estimator.load(tmp_path / "m.omfb")
+    assert loaded.components_.shape == (3, 10)
+    assert loaded.n_components == 1
+
+
+@pytest.mark.parametrize(
+    ("bounds", "message"),
+    [({"min_value": np.inf}, "no number between"), ({"max_value": -np.inf}, "no number between"),
+     ({"min_value": 2.0, "max_value": 1.0}, "not above max_value"),
+     ({"integers": "yes"}, "integers"), ({"integers": np.arange(3)}, "integers"),
+     ({"noise": np.arange(3)}, "noise")],
+)  # fmt: skip
+def test_bounds_without_room_and_flags_that_are_none_are_refused(rng, bounds, message):
+    X = rows(rng, holes=0.1)
+    model = OMFBImputer(3, random_state=0).fit(X).set_params(**bounds)
+    with pytest.raises(ValueError, match=message):
+        model.transform(X)
+
+
+def test_numbers_beyond_all_floats_and_masked_things_are_refused(rng):
+    fitted = OMFB(2, random_state=0).fit(rows(rng, m=2))
+    for X in (
+        [[10**400, 1], [2, 3]],
+        np.ma.masked_array(np.array([[{}, 1.0], [2.0, 3.0]], object), [[False, True]] * 2),
+        np.ma.masked_array([["x", "y"]] * 2, [[False, True]] * 2),
+    ):
+        for call in (OMFB(1).fit, fitted.partial_fit, fitted.complete):
+            with pytest.raises(ValueError, match="non-numeric values"):
+                call(X)
+
+
+def test_columns_are_told_by_their_place_where_names_are_none(rng):
+    X = pd.DataFrame(rows(rng, 40, 3, holes=0.1))
+    X.insert(1, "text", "x")
+    X.columns = [np.nan, 1, 2, 3]
+    filled = OMFBImputer(2, random_state=0).fit(X).transform(X)
+    assert (filled.iloc[:, 1] == "x").all()
+    assert not filled.isna().any(axis=None)
+
+
+def test_codes_and_atoms_beyond_the_range_of_a_type_are_bounded_without_a_warning(rng):
+    X = rows(rng, 60, dtype=np.float32)
+    model = OMFB(3, random_state=0).fit(X)
+    for call in (model.transform, model.complete, model.score, model.interval):
+        with suppress(ValueError):
+            call(np.where(np.eye(4, 10) > 0, np.nan, 1e30))
+        with suppress(ValueError):
+            call(np.where(np.eye(4, 10) > 0, np.nan, 1e300))

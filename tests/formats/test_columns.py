@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+import scipy.sparse
 
 from omfb import OMFB
 from omfb.formats import _lines as lines
@@ -212,6 +213,11 @@ def test_a_bomb_stops_at_a_bound(tmp_path, monkeypatch):
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(b"1,2,3\n" * (1 << 20)))
     with pytest.raises(DataError, match="more than 200 times its size"):
         _rows(open_stream(tmp_path / "x.csv.gz"))
+    nothing = scipy.sparse.csr_matrix((np.zeros(1 << 20), (np.arange(1 << 20),) * 2))
+    scipy.sparse.save_npz(tmp_path / "x.npz", nothing)
+    monkeypatch.setattr(compression, "LARGEST_RATIO", 2)
+    with pytest.raises(DataError, match="more than 2 times its size"):
+        open_stream(tmp_path / "x.npz")
 
 
 def test_a_pipe_tells_its_columns_as_a_file_does(tmp_path, frame):

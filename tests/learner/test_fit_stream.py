@@ -19,7 +19,7 @@ from omfb.learner.checkpoints import CheckpointError, interval
 from omfb.learner.fit_stream import Progress, StopFitting
 from omfb.learner.progress import Bar, Pace, shown_progress
 from omfb.persistence import ModelFileError, read_model, write_model
-from omfb.streams import rows_per_block
+from omfb.streams import DataError, rows_per_block
 
 from ..commands import leftovers, low_rank
 from ..making import ENGINES, given, sparse
@@ -372,3 +372,8 @@ def test_the_pace_counts_from_where_a_fit_was_resumed():
     assert pace.rows_per_second(later, 20.0) == 10.0
     assert pace.seconds_left(later, 20.0) == 10.0
     assert pace.seconds_left(Progress(1, 1, 1100, 0.5, None, finished=False), 20.0) is None
+
+
+def test_blocks_without_a_row_are_no_data():
+    with pytest.raises(DataError, match="no rows"):
+        OMFB(1).fit(iter([np.empty((0, 3))]))

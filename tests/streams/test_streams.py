@@ -376,6 +376,8 @@ REFUSED = {
         "column 'day' holds dates",
     ),
     "text": (lambda: iter([["1", "b"]]), "non-numeric"),
+    "lists of other lengths": (lambda: iter([[[1.0], [1.0, 2.0]]]), "non-numeric"),
+    "rows of nothing": (lambda: iter([np.empty((3, 0))]), "an array of shape"),
     "infinity": (lambda: iter([[1.0, 2.0], [3.0, np.inf]]), "row 2, column 2"),
 }
 

@@ -128,7 +128,8 @@ def fit(
     check_options(checkpoint, resume, every)
     model = _model(parameters, decompose)
     with StopSignal() as stop:
-        refuse_overwriting([data], [output, checkpoint, log])
+        start = init if init.endswith(".npy") else None
+        refuse_overwriting([data, start], [output, checkpoint, log])
         check_replaceable(output)
         source = open_data(data, reading, on_idle=stop.check, quiet=quiet)
         _check_source(model, source)
@@ -150,9 +151,11 @@ def _init(init: str) -> Any:
         raise UsageError(f"--init must be data, random or a .npy file, not {init!r}")
     import numpy as np
 
+    from ..formats.npy import HEADER_FAULTS
+
     try:
         return np.load(init, allow_pickle=False)
-    except (ValueError, EOFError) as error:
+    except HEADER_FAULTS as error:
         raise UsageError(f"--init {init}: not a whole .npy file ({error})") from None
 
 

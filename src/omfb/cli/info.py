@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._errors import UsageError, guarded, say
+from ._errors import UsageError, guarded, printable, say
 from ._images import write_png
 
 # What reading a header that means nothing can raise.
@@ -45,11 +45,11 @@ def info(
             f"{model}: not a model that omfb can have written ({reason})."
         ) from error
     if as_json:
-        print(json.dumps(facts, ensure_ascii=False))
+        print(json.dumps(facts))
     else:
         width = max(map(len, facts))
         for name, value in facts.items():
-            print(f"{name:<{width}}  {_shown(value)}")
+            print(printable(f"{name:<{width}}  {_shown(value)}"))
     if atoms is not None:
         from ._models import load_model
 

@@ -30,7 +30,7 @@ def transform(
     code_names = [f"omfb{i}" for i in range(fitted.engine.n_components(fitted.state))]
     with errors_about(source), table_to(output, code_names, fitted.dtype) as writer:
         for rows in blocks_of(source):
-            writer.write(fitted.encode(rows).astype(fitted.dtype, copy=False))
+            writer.write(fitted.encode(rows))
 
 
 @guarded

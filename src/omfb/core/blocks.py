@@ -29,6 +29,14 @@ class UnusableError(ValueError):
         self.problem = problem
 
 
+def too_large() -> UnusableError:
+    """The error for rows whose numbers overflow in the model's units."""
+    return UnusableError(
+        "contains values too large beside what the model has learned. Rescale X, or fit a new "
+        "model to data of this size."
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Complete:
     """Fully observed rows, and yᵀy of each."""
@@ -124,10 +132,10 @@ def complete_rows(Y: NDArray[Any], features: NDArray[np.int32]) -> Rows:
     return Rows(np.arange(0, n * m + 1, m, dtype=np.int64), features, values)
 
 
-def sparse_rows(X: Any) -> Rows:
+def sparse_rows(X: Any, squares: bool = True) -> Rows:
     """The observed entries of a sparse matrix: absent entries are missing, and so are NaN."""
     X = canonical(X)
-    check_finite(X.data[None])
+    check_finite(X.data[None], squares=squares)
     starts, features, values = X.indptr.astype(np.int64), X.indices, X.data
     missing = np.isnan(values)
     if missing.any():

@@ -13,6 +13,7 @@ from ..core.model.in_time import fill_in_time, forecast
 from ..core.model.state import Model
 from ..core.rule import checked_count, checked_number
 from ..learner.bayes import BAYES, explained
+from ..learner.learner import made_finite, quiet, within_range
 from .frames import like_frame
 from .parameters import plan_of
 
@@ -46,7 +47,9 @@ class BeliefMixin:
         if not return_std:
             return self._like(X, self._filled(X))  # type: ignore[attr-defined]
         filled, deviations = self._with_deviations(X)
-        return self._like(X, filled), check.calibration(self._belief()) * deviations
+        with quiet():
+            deviations = within_range(check.calibration(self._belief()) * deviations)
+        return self._like(X, filled), deviations
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Bounds that hold each missing entry with about the given probability.
@@ -65,8 +68,11 @@ class BeliefMixin:
         low, high : ndarray of shape (n_samples, n_features), or frames if X is one
         """
         filled, deviations = self._with_deviations(X)
-        half, rows = self._width(level) * deviations, self._given(X)
-        low, high = (self._bounded(filled + side * half, rows) for side in (-1.0, 1.0))
+        rows = self._given(X)
+        with quiet():
+            half = self._width(level) * deviations
+            sides = (within_range(filled + side * half) for side in (-1.0, 1.0))
+            low, high = (self._bounded(side, rows) for side in sides)
         return self._like(X, low), self._like(X, high)
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> NDArray[Any]:
@@ -86,10 +92,12 @@ class BeliefMixin:
         count = checked_count("n", n, "how many draws")
         model, rows = self._belief(), self._given(X)
         seed = check_random_state(random_state).randint(2**31)
-        drawn = np.array(list(encode.draw(model, rows, count, np.random.default_rng(seed))))
-        middle, missing = encode.fill(model, rows).rows, np.isnan(dense_with_holes(rows))
-        spread = check.calibration(model) * (drawn - middle)
-        return self._bounded(np.where(missing, middle + spread, drawn), rows)
+        with quiet():
+            drawn = np.array(list(encode.draw(model, rows, count, np.random.default_rng(seed))))
+            middle, missing = encode.fill(model, rows).rows, np.isnan(dense_with_holes(rows))
+            spread = check.calibration(model) * (drawn - middle)
+            drawn = np.where(missing, middle + spread, drawn)
+        return self._bounded(made_finite(drawn, rows), rows)
 
     @available_if(_knows_noise)  # type: ignore[untyped-decorator, unused-ignore]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
@@ -103,7 +111,9 @@ class BeliefMixin:
         -------
         log_likelihood : ndarray of shape (n_samples,)
         """
-        return encode.log_likelihood(self._belief(), self._given(X))
+        model, rows = self._belief(), self._given(X)
+        with quiet():
+            return made_finite(encode.log_likelihood(model, rows), rows)
 
     def forecast(self, steps: int = 1, level: float | None = None) -> Any:
         """The rows that follow the last one; needs rows in time.
@@ -224,9 +234,10 @@ class BeliefMixin:
     def _with_deviations(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
         model, rows = self._belief(), self._given(X)
         fill = fill_in_time if model.memory is not None else encode.fill
-        filled, deviations = fill(model, rows, deviations=True)
+        with quiet():
+            filled, deviations = fill(model, rows, deviations=True)
         assert deviations is not None
-        return self._bounded(filled, rows), deviations
+        return self._bounded(made_finite(filled, rows), rows), made_finite(deviations, rows)
 
     def _width(self, level: float) -> float:
         level = checked_number("level", level, "between 0 and 1", "try 0.9", 0.0, 1.0)

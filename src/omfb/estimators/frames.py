@@ -23,10 +23,17 @@ def numeric_part(X: Any, names: list[str] | None = None) -> Any:
     columns = list(X.columns)
     if names is not None and set(names) <= set(columns):
         return X if columns == names else X[names]
-    kept = [name for name in columns if non_numeric_kind(X, name) is None]
+    kept = _numeric(X)
     if not kept:
         raise ValueError("X has no column of numbers to learn from.")
-    return X if len(kept) == len(columns) else X[kept]
+    if len(kept) == len(columns):
+        return X
+    return X.iloc[:, kept] if hasattr(X, "iloc") else X[:, kept]
+
+
+def _numeric(X: Any) -> list[int]:
+    """Which columns hold numbers, by their position: names may be there twice, or be none."""
+    return [at for at in range(len(X.columns)) if non_numeric_kind(X, at) is None]
 
 
 def like_frame(X: Any, filled: NDArray[Any], names: list[str] | None = None) -> Any:
@@ -39,8 +46,7 @@ def like_frame(X: Any, filled: NDArray[Any], names: list[str] | None = None) -> 
         return filled
     columns = list(X.columns)
     if filled.shape[1] < len(columns):
-        names = names or [name for name in columns if non_numeric_kind(X, name) is None]
-        positions = [columns.index(name) for name in names]
+        positions = [columns.index(name) for name in names] if names else _numeric(X)
     else:
         positions = list(range(len(columns)))
     like = _like_pandas if hasattr(X, "iloc") else _like_polars

@@ -209,6 +209,7 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
 def within_bounds(model: OMFBImputer, values: NDArray[Any]) -> NDArray[Any]:
     """Filled values as the parameters of an imputer allow them: bounded, rounded."""
     low, high = _bound(model, "min_value"), _bound(model, "max_value")
+    _check_room(-np.inf if low is None else low, np.inf if high is None else high)
     if model.integers:
         state = model.learner_.state
         whole = state.whole if isinstance(state, Model) else np.zeros(values.shape[-1], bool)
@@ -216,6 +217,15 @@ def within_bounds(model: OMFBImputer, values: NDArray[Any]) -> NDArray[Any]:
     if low is not None or high is not None:
         values = np.clip(values, low, high).astype(values.dtype)
     return values
+
+
+def _check_room(low: Any, high: Any) -> None:
+    """Refuse bounds between which there is no number."""
+    if not np.all((low <= high) & (low < np.inf) & (high > -np.inf)):
+        raise ValueError(
+            "min_value must be below infinity, and not above max_value: there is no number between "
+            "these bounds."
+        )
 
 
 def _bound(model: OMFBImputer, name: str) -> Any:

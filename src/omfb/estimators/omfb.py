@@ -154,8 +154,7 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
         codes : ndarray of shape (n_samples, n_components)
         """
         learner = self.learner_
-        codes = learner.encode(self._rows(learner, X), self._plan(learner).rule)
-        return codes.astype(learner.dtype, copy=False)
+        return learner.encode(self._rows(learner, X), self._plan(learner).rule)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
         """Rows from their codes: ``X @ components_``, and the mean if there is one.

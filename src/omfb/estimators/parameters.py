@@ -15,7 +15,8 @@ from ..learner.engine import BROYDEN, Engine
 
 RULE_NAMES = tuple(field.name for field in fields(Rule))
 """Parameters that are handed to the `Rule` or the `Settings`, which check them."""
-FLAGS = ("center", "scale", "outliers", "in_time")
+FLAGS = ("center", "scale", "outliers", "in_time", "integers")
+MAY_BE_FOUND = ("center", "scale", "in_time")
 # Rows that a fit learns from at least, if as many passes suffice, where nobody says how many.
 ENOUGH_ROWS, MOST_PASSES = 4000, 3
 
@@ -43,9 +44,8 @@ def plan_of(model: Any, in_time: bool = False, found: Any = None) -> Plan:
         What a fitted model goes on with where the parameters do not say.
     """
     for name in FLAGS:
-        value = getattr(model, name)
-        may_be_found = value is None and name != "outliers"
-        if not (may_be_found or isinstance(value, bool | np.bool_)):
+        value = getattr(model, name, False)  # only imputers know of integers
+        if not ((value is None and name in MAY_BE_FOUND) or isinstance(value, bool | np.bool_)):
             raise ValueError(f"{name} must be True or False, got {shown(value)}.")
     n_components = model.n_components
     if n_components is not None:
@@ -85,7 +85,7 @@ def _settings(model: Any, in_time: bool, found: Any) -> Settings:
     if model.smooth is not None:
         smooth = checked_number("smooth", model.smooth, *NUMBERS["smooth"])
     return Settings(
-        n_components=model.n_components,
+        n_components=found.n_components if isinstance(found, Settings) else model.n_components,
         **{name: getattr(model, name) for name in RULE_NAMES},
         center=bool(chosen("center", True)),
         scale=bool(chosen("scale", model.wants_scale)),
@@ -130,7 +130,7 @@ def check_init(init: Any, n_components: int | None, n_features: int) -> Any:
     if isinstance(init, str):
         return init
     init = init_array(init)
-    expected = (init.shape[0] if n_components is None else n_components, n_features)
+    expected = (len(init) if n_components is None and init.ndim else n_components, n_features)
     if init.shape != expected:
         raise ValueError(
             f"init has shape {init.shape}, expected (n_components, n_features) = {expected}."

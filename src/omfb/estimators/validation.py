@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
-from ..streams.blocks import check_sparse, without_mask
+from ..streams.blocks import checked_sparse, without_mask
 
 FLOATS = [np.float64, np.float32]
 
@@ -51,13 +51,13 @@ def _validated(model: Any, X: Any, *, reset: bool) -> Any:
     refuse_non_numeric(X)
     X = without_mask(X)
     if scipy.sparse.issparse(X):
-        check_sparse(X, "X")
+        X = checked_sparse(X, "X")
     try:
         return validate_data(
             model, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False
         )
-    except ValueError as error:
-        if "could not convert" not in str(error):
+    except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond all floats
+        if isinstance(error, ValueError) and "could not convert" not in str(error):
             raise
         raise ValueError(
             f"X contains non-numeric values ({error}). Drop or encode such columns; NaN is missing."
@@ -77,7 +77,7 @@ def refuse_non_numeric(X: Any) -> None:
     columns = getattr(X, "columns", None)
     if columns is not None and hasattr(X, "dtypes"):
         for at, name in enumerate(columns):
-            kind = non_numeric_kind(X, name, at)
+            kind = non_numeric_kind(X, at)
             if kind is not None:
                 raise ValueError(
                     f"X contains non-numeric values: column {name!r} holds {kind}. Drop or encode "
@@ -91,12 +91,13 @@ def refuse_non_numeric(X: Any) -> None:
         )
 
 
-def non_numeric_kind(X: Any, name: Any, at: int | None = None) -> str | None:
-    """What a column of a frame holds, if it is not numbers."""
-    position = list(X.columns).index(name) if at is None else at
-    text = str(list(X.dtypes)[position]).lower()
+def non_numeric_kind(X: Any, at: int) -> str | None:
+    """What the column of a frame at a position holds, if it is not numbers."""
+    text = str(list(X.dtypes)[at]).lower()
     if text.startswith(("datetime", "timedelta", "date", "duration", "time", "period")):
         return "dates or times"
+    if text.startswith("interval"):
+        return "intervals"
     if text.startswith("complex"):
         return "complex numbers"
     if text.startswith("bool"):
@@ -105,7 +106,8 @@ def non_numeric_kind(X: Any, name: Any, at: int | None = None) -> str | None:
         return "text"
     if text != "object":
         return None
-    for value in X[name].dropna() if hasattr(X[name], "dropna") else X[name]:
+    column = X.iloc[:, at].dropna() if hasattr(X, "iloc") else X[:, at]
+    for value in column:
         if isinstance(value, str):
             return f"text ({value[:20]!r})"
         if type(value).__module__ in ("datetime", "pandas._libs.tslibs.timestamps"):

@@ -19,6 +19,19 @@ ALWAYS_ALLOWED = 1 << 28
 FAULTS = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
+def allowed_size(path: str | os.PathLike[str]) -> int:
+    """Bytes to which an honest file can expand."""
+    return ALWAYS_ALLOWED + LARGEST_RATIO * Path(path).stat().st_size
+
+
+def bomb(path: str | os.PathLike[str]) -> DataError:
+    """The error for a file that expands to more."""
+    return DataError(
+        f"{path}: expands to more than {LARGEST_RATIO} times its size. "
+        f"If that is right, unpack it first."
+    )
+
+
 def compression_of(path: str | os.PathLike[str]) -> str | None:
     """How a file of this name is compressed: gzip, zstd or not at all."""
     return {".gz": "gzip", ".zst": "zstd"}.get(Path(path).suffix.lower())
@@ -54,7 +67,7 @@ class _Bounded:
 
     def __init__(self, stream: Any, path: Path) -> None:
         self._stream, self._path = stream, path
-        self._left = ALWAYS_ALLOWED + LARGEST_RATIO * path.stat().st_size
+        self._left = allowed_size(path)
 
     def read(self, size: int) -> bytes:
         try:
@@ -63,10 +76,7 @@ class _Bounded:
             raise DataError(f"{self._path}: not a whole compressed file ({error}).") from error
         self._left -= len(data)
         if self._left < 0:
-            raise DataError(
-                f"{self._path}: expands to more than {LARGEST_RATIO} times its size. "
-                f"If that is right, unpack it first."
-            )
+            raise bomb(self._path)
         return data
 
     def close(self) -> None:

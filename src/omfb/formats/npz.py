@@ -18,8 +18,10 @@ from numpy.typing import NDArray
 from ..core.blocks import dense_with_holes
 from ..streams.arrays import with_missing
 from ..streams.base import DataError, GroupedSource, whole_file
-from ..streams.blocks import check_sparse, float_type
+from ..streams.blocks import checked_sparse, float_type
+from .compression import allowed_size, bomb
 from .npy import (
+    HEADER_FAULTS,
     ArrayTable,
     NpyWriter,
     read_header,
@@ -32,7 +34,7 @@ from .registry import Fill, Format, TableSource, Writer
 # What Python's and SciPy's readers raise for a damaged archive.
 ZIP_FAULTS = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
-    LookupError, TypeError, AttributeError, RuntimeError, MemoryError, OverflowError,
+    LookupError, RuntimeError, *HEADER_FAULTS,
 )  # fmt: skip
 # What is read at a time.
 PART_BYTES = 1 << 22
@@ -206,11 +208,13 @@ def _sparse(archive: zipfile.ZipFile, name: str) -> Any:
         if f"{member}.npy" in archive.namelist():
             _check_size(archive, f"{member}.npy")
     assert archive.filename is not None
+    # A matrix is held as a whole, where arrays are read by parts.
+    if sum(info.file_size for info in archive.infolist()) > allowed_size(archive.filename):
+        raise bomb(name)
     X = scipy.sparse.load_npz(archive.filename)
     if X.ndim != 2 or X.dtype.kind not in "fiub" or X.dtype.itemsize > 8:
         raise ValueError(f"a matrix of {X.ndim} dimensions and type {X.dtype}")
-    check_sparse(X, name)
-    return X.tocsr()
+    return checked_sparse(X, name).tocsr()
 
 
 def _check_size(archive: zipfile.ZipFile, member: str) -> None:

@@ -1,11 +1,13 @@
 """The engine with nothing to tune (`omfb.core.model`), as a `Learner` wants it."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..core.blocks import UnusableError
+from ..core.blocks import too_large
 from ..core.model import encode as coding
 from ..core.model.check import calibrated, sparing
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
@@ -40,19 +42,13 @@ class Bayes:
         self, head: Any, n_components: int | None, rule: Settings, init: Init, seed: int
     ) -> Model:
         """See `Engine.start`."""
-        return start(head, rule, seed, init)
+        with _overflow_refused():
+            return start(head, rule, seed, init)
 
     def step(self, state: Model, rows: Any, *, reuse: bool) -> tuple[Model, Matrix, Info]:
         """See `Engine.step`."""
-        try:
-            with np.errstate(over="raise", invalid="raise"):
-                after, codes, info = learn(state, rows, reuse=reuse)
-        except (np.linalg.LinAlgError, FloatingPointError) as error:
-            raise UnusableError(
-                "contains values too large beside what the model has learned. Rescale X, or fit a "
-                "new model to data of this size."
-            ) from error
-
+        with _overflow_refused():
+            after, codes, info = learn(state, rows, reuse=reuse)
         if after.memory is not None and after.v is not state.v:
             # A revision has turned the codes: what they keep is found again, on demand.
             after = replace(after, memory=None)
@@ -127,6 +123,15 @@ class Bayes:
     def check(self, state: Model) -> None:
         """See `Engine.check`."""
         check_model(state)
+
+
+@contextmanager
+def _overflow_refused() -> Iterator[None]:
+    try:
+        with np.errstate(over="raise", invalid="raise"):
+            yield
+    except (np.linalg.LinAlgError, FloatingPointError) as error:
+        raise too_large() from error
 
 
 def explained(state: Model) -> Matrix:

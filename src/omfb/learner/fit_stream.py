@@ -191,7 +191,7 @@ class _Fit:
             place = replace(place, position=position, unseen=unseen)
             self.at = _At(place, self._learner.snapshot())
             self._between_blocks()
-        if not self._learner.started:
+        if self._learner.n_seen == 0:
             raise DataError(f"{self._source.name}: no rows.")
         self._learner.settle()
 

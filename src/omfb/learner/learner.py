@@ -11,7 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import check_finite, dense_with_holes, sparse_with_holes
-from ..core.rule import Rule, checked_count
+from ..core.rule import NUMBERS, Rule, checked_count
 from ..core.state import Info
 from .engine import BROYDEN, AnyState, Engine, GetRows, Init
 
@@ -19,6 +19,11 @@ NOTHING = Info(0.0, 0.0)
 _NEVER = (None, None, None)
 # A dictionary smaller than this is copied faster than the features of a row are looked at.
 SMALL_DICTIONARY = 1 << 14
+
+
+def quiet() -> Any:
+    """A context without warnings of numbers beyond a type's range: what comes out is checked."""
+    return np.errstate(over="ignore", invalid="ignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +155,8 @@ class Learner:
             return state
         known, before, recalled = self._recalled
         if known is not now or before != rule:
-            recalled = self.engine.recall(state, together(now.last))
+            with quiet():
+                recalled = self.engine.recall(state, together(now.last))
             self._recalled = now, rule, recalled
         return recalled
 
@@ -159,11 +165,6 @@ class Learner:
         """The last rows that were learned from, as many as the engine keeps; None if none."""
         now = self.now
         return together(now.last) if now.last else None
-
-    @property
-    def started(self) -> bool:
-        """Whether a row was learned from."""
-        return self._now is not None
 
     @property
     def rule(self) -> Any:
@@ -194,7 +195,9 @@ class Learner:
     @property
     def components(self) -> NDArray[Any]:
         """The dictionary, an atom in a row."""
-        return self.engine.components(self.state)
+        state = self.state
+        with quiet():
+            return within_range(self.engine.components(state))
 
     # -- what it does -----------------------------------------------------------------------
 
@@ -215,14 +218,18 @@ class Learner:
             state = now.state if rule is None else self.engine.with_rule(now.state, rule)
             if rows.shape[0] == 1:
                 return self._learn_one(now, state, rows)
-            state, codes, info = self.engine.step(state, rows, reuse=False)
+            with quiet():
+                state, codes, info = self.engine.step(state, rows, reuse=False)
             last = self._later(now, rows, state.rule)
             self._now = Now(state, now.totals.plus(info), last=last)
             return codes
 
     def encode(self, rows: Any, rule: Any = None) -> NDArray[Any]:
-        """Codes of rows."""
-        return self.engine.encode(self.used(rule), rows)
+        """Codes of rows, in the dictionary's type, whose range bounds them."""
+        state = self.used(rule)
+        with quiet():
+            codes = self.engine.encode(state, rows)
+            return made_finite(codes.astype(state.C.dtype, copy=False), rows)
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Rows from their codes, in the dictionary's type, whose range bounds them."""
@@ -230,14 +237,17 @@ class Learner:
 
     def fill(self, rows: Any, rule: Any = None) -> NDArray[Any]:
         """The rows as an array in which missing entries are filled; observed ones stay."""
-        return _finite(self.engine.fill(self.used(rule), rows), rows)
+        state = self.used(rule)
+        with quiet():
+            return made_finite(self.engine.fill(state, rows), rows)
 
     def judge(self, rows: Any, rule: Any = None) -> Info:
         """Energies of entries that were hidden from their rows' codes, and of their errors."""
         state = self.state
-        return self.engine.judge(
-            state if rule is None else self.engine.with_rule(state, rule), rows
-        )
+        with quiet():
+            return self.engine.judge(
+                state if rule is None else self.engine.with_rule(state, rule), rows
+            )
 
     def learn_and_fill(self, row: NDArray[Any]) -> NDArray[Any]:
         """Learn from one row (1, n_features); return the row that the model makes of it.
@@ -266,7 +276,8 @@ class Learner:
                 rows[:] = rows or [last_rows()]
                 return rows[0]
 
-            state = self.engine.conclude(now.state, sample, kept)
+            with quiet():
+                state = self.engine.conclude(now.state, sample, kept)
             count = self.engine.rows_kept(state.rule, len(state.C))
             last = (rows[0][-count:],) if rows else now.last
             self._now = replace(now, state=state, last=last)
@@ -320,8 +331,9 @@ class Learner:
         return self.state.C.T
 
     def _first_learned(self, rows: Any, rule: Any) -> tuple[Any, NDArray[Any], Info]:
-        first = self.engine.start(rows, self.n_components, rule, self.init, self.seed)
-        return self.engine.step(first, rows, reuse=True)
+        with quiet():
+            first = self.engine.start(rows, self.n_components, rule, self.init, self.seed)
+            return self.engine.step(first, rows, reuse=True)
 
     def _learn_young(self, now: Now | None, rows: Any, rule: Any) -> NDArray[Any] | None:
         """Learn from a stream so young that every new row may still enter the first dictionary.
@@ -336,9 +348,11 @@ class Learner:
         young = together.shape[0] < needed
         # The rows are the caller's.
         head = None if not young else rows.copy() if together is rows else together
+        values = rows.data[None] if scipy.sparse.issparse(rows) else rows
         if self.engine.starts_late:  # what is infinite would spoil the units of all rows
-            check_finite(rows.data[None] if scipy.sparse.issparse(rows) else rows, squares=False)
-        if young and self.engine.starts_late:
+            check_finite(values, squares=False)
+        ordinary = isinstance(self.init, str) and _is_ordinary(values) and _is_moderate(rule)
+        if young and self.engine.starts_late and ordinary:
             self._rule, self._now = rule, Now(None, NOTHING, head, self._later(now, rows, rule))
             return None
         state, codes, info = self._first_learned(together, rule)
@@ -366,7 +380,8 @@ class Learner:
         second, self._second = self._second, None
         C = state.C
         spare = C.copy() if second is None else second.up_to_date(C)
-        state, codes, info = self.engine.step(replace(state, C=spare), row, reuse=True)
+        with quiet():
+            state, codes, info = self.engine.step(replace(state, C=spare), row, reuse=True)
         last = self._later(now, row, state.rule)
         self._now = Now(state, now.totals.plus(info), last=last)
         if state.C is spare:
@@ -411,6 +426,20 @@ class _SecondCopy:
         return self._array
 
 
+def _is_ordinary(values: NDArray[Any]) -> bool:
+    """Whether numbers are so far from the end of their range that a model can start from them.
+
+    Others are tried at once: if they cannot be used, they are refused before they are kept.
+    """
+    return float(np.nanmax(np.abs(values), initial=0.0)) < float(np.finfo(values.dtype).max) ** 0.25
+
+
+def _is_moderate(rule: Any) -> bool:
+    """Whether the numbers that a rule gives are such that a model can start under them."""
+    given = (getattr(rule, name) for name in NUMBERS)
+    return all(number is None or number == 0.0 or 1e-6 < number < 1e6 for number in given)
+
+
 def _observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:
     """Features of which a row observes something; None if it may be all."""
     if scipy.sparse.issparse(row):
@@ -426,17 +455,22 @@ def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
     rows = engine.decode(state, codes)
     if not np.isfinite(rows).all() and not np.isfinite(codes).all():
         raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
-    return _finite(rows, codes)
+    return made_finite(rows, codes)
 
 
-def _finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
-    """The rows, what their type cannot hold being the largest number that it can."""
+def made_finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
+    """The numbers, what their type cannot hold being the largest that it can; NaN is refused."""
     if np.isfinite(rows).all():
         return rows
     if np.isinf(made_of.data if scipy.sparse.issparse(made_of) else made_of).any():
         raise ValueError("X contains infinity. Replace it, by NaN if it is unknown.")
     if np.isnan(rows).any():
         raise ValueError("X holds numbers so large that what is made of them overflows. Rescale X.")
+    return within_range(rows)
+
+
+def within_range(rows: NDArray[Any]) -> NDArray[Any]:
+    """The numbers, infinite ones being the largest that their type can hold."""
     largest = np.finfo(rows.dtype).max
     return np.clip(rows, -largest, largest)
 

@@ -1,5 +1,6 @@
 """A snapshot as a header and tensors, as model files and checkpoints hold it, and back."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -119,9 +120,11 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
     _demand(type(seed) is int and 0 <= seed <= LARGEST_SEED, "a seed that is none")
     totals = unflatten(_Energies, header["totals"], tensors, "totals")
     _demand(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
+    info = Info(totals.residual, totals.energy)
+    _demand(math.isfinite(info.error), "an error beyond all numbers")
     now = Now(
         state,
-        Info(totals.residual, totals.energy),
+        info,
         _head(header["head"], tensors, n_features),
         _last(tensors, n_features),
     )

@@ -17,8 +17,9 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
     removed and the old one is as it was.
     """
     target = Path(os.path.realpath(path))
-    new = _created_beside(target, path)
+    new = _name_beside(target)
     try:
+        _create(new, target, path)
         if target.exists():
             new.chmod(target.stat().st_mode & 0o7777)
         yield new
@@ -34,12 +35,21 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Raise now the OSError that `replaced` would raise for this path after hours of work."""
-    _created_beside(Path(os.path.realpath(path)), path).unlink()
+    target = Path(os.path.realpath(path))
+    new = _name_beside(target)
+    try:
+        _create(new, target, path)
+    finally:
+        with suppress(OSError):
+            new.unlink()
 
 
-def _created_beside(target: Path, path: str | os.PathLike[str]) -> Path:
-    """A new empty file beside `target`; errors are about `path`, the name that the user gave."""
-    new = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+def _name_beside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+
+
+def _create(new: Path, target: Path, path: str | os.PathLike[str]) -> None:
+    """Make the new empty file; errors are about `path`, the name that the user gave."""
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -48,7 +58,6 @@ def _created_beside(target: Path, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         error.filename = os.fspath(path)
         raise
-    return new
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:

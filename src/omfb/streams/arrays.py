@@ -12,7 +12,7 @@ from .base import DataError, GroupedSource, Position, Source
 from .blocks import (
     FLOATS,
     check_kind,
-    check_sparse,
+    checked_sparse,
     float_type,
     refuse_huge_and_empty,
     without_mask,
@@ -34,11 +34,11 @@ class ArraySource(Source):
     def __init__(self, X: Any, name: str = "X", missing: tuple[float, ...] = ()) -> None:
         self.name = name
         X = without_mask(X)
+        if scipy.sparse.issparse(X):
+            X = checked_sparse(X, name)
+            refuse_huge_and_empty(X, name)
         # A plain view of a map: the subclass makes a map of every block, which takes its time.
         self._X = np.asarray(X) if isinstance(X, np.memmap) else X
-        if scipy.sparse.issparse(X):
-            check_sparse(X, name)
-            refuse_huge_and_empty(X, name)
         self.n_rows, self.n_features = X.shape
         self.feature_names = _names_of(X)
         self.dtype = _float_type_of(X, name)

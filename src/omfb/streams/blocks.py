@@ -11,6 +11,10 @@ from .base import DataError
 
 # Features of a matrix in which every value is missing: beyond it, its shape is a mistake.
 LARGEST_EMPTY = 1 << 20
+# What NumPy raises where it is to make floats of something else.
+NOT_NUMBERS = (TypeError, ValueError, OverflowError)
+# What SciPy raises where the parts of a matrix do not fit each other.
+SPARSE_FAULTS = (*NOT_NUMBERS, AttributeError, IndexError, MemoryError, RuntimeError)
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -19,26 +23,31 @@ def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     return dtype if dtype in FLOATS else np.dtype(np.float64)
 
 
+def as_floats(X: NDArray[Any]) -> NDArray[Any]:
+    """Numbers in the type in which they are learned from; infinite where it cannot hold them."""
+    with np.errstate(over="ignore"):
+        return np.asarray(X, float_type(X.dtype))
+
+
 def as_rows(item: Any, name: str) -> NDArray[Any]:
     """One row or a block of them as floats, NaN where missing."""
     if scipy.sparse.issparse(item):
-        check_sparse(item, name)
+        item = checked_sparse(item, name)
         check_kind(item.dtype, name)
         return dense_with_holes(item.astype(float_type(item.dtype)))
     item = without_mask(item)
-    dtype = getattr(item, "dtype", None)
-    if not isinstance(dtype, np.dtype):
-        item = np.asarray(item)
-        # Lists with None are objects to NumPy; what is no number among them fails below.
-        dtype = item.dtype
-    check_kind(dtype, name)
     try:
-        rows = np.asarray(item, float_type(dtype))
-    except (TypeError, ValueError) as error:
+        if not isinstance(getattr(item, "dtype", None), np.dtype):
+            item = np.asarray(item)  # lists with None are objects to NumPy
+        check_kind(item.dtype, name)
+        rows = as_floats(item)
+    except NOT_NUMBERS as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{name}: non-numeric values ({error}).") from error
-    if rows.ndim not in (1, 2):
+    if rows.ndim not in (1, 2) or rows.shape[-1] == 0:
         raise DataError(
-            f"{name}: {rows.ndim} dimensions. "
+            f"{name}: an array of shape {rows.shape}. "
             f"Bring rows (n_features,) or blocks of them (n_rows, n_features)."
         )
     return np.atleast_2d(rows)
@@ -49,8 +58,12 @@ def without_mask(X: Any) -> Any:
     if not isinstance(X, np.ma.MaskedArray):
         return X
     check_kind(X.dtype, "the masked array")
-    floats: Any = X.astype(float_type(X.dtype))
-    return floats.filled(np.nan)
+    mask, known = np.ma.getmaskarray(X), np.array(X.data)
+    try:
+        known[mask] = 0  # what is masked is not looked at: it may be anything
+        return np.where(mask, np.nan, as_floats(known))
+    except NOT_NUMBERS as error:
+        raise DataError(f"the masked array: non-numeric values ({error}).") from error
 
 
 def check_kind(dtype: np.dtype[Any], name: str) -> None:
@@ -61,21 +74,59 @@ def check_kind(dtype: np.dtype[Any], name: str) -> None:
         raise DataError(f"{name}: dates or times ({dtype}), not numbers.")
 
 
-def check_sparse(X: Any, name: str) -> None:
-    """Refuse a sparse matrix whose indices lead out of it: compiled code would follow them."""
+def checked_sparse(X: Any, name: str) -> Any:
+    """The same sparse matrix, found to be one: compiled code would follow indices out of it.
+
+    It shares the memory of the given one, but none of what SciPy believes to know of that: whoever
+    has changed indices may have left them out of order, or twice there.
+    """
     try:
-        if X.format in ("csr", "csc", "bsr"):
-            X.check_format(full_check=True)
-        elif X.format == "coo" and X.ndim == 2:
-            for coordinates, size in zip((X.row, X.col), X.shape, strict=True):
-                if len(coordinates) != len(X.data):
-                    raise ValueError("as many rows and columns as entries are needed")
-                if len(coordinates) and not 0 <= coordinates.min() <= coordinates.max() < size:
-                    raise ValueError("an entry lies outside the matrix")
-        else:  # made safely, by SciPy itself
-            X.tocsr().check_format(full_check=True)
-    except ValueError as error:
+        if X.format == "coo":
+            _check_within(X.row, X.shape[0], len(X.data))
+            _check_within(X.col, X.shape[1], len(X.data))
+            X = type(X)((X.data, (X.row, X.col)), shape=X.shape)
+        elif X.format in ("csr", "csc"):
+            _check_compressed(X, *(X.shape if X.format == "csr" else X.shape[::-1]))
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+        else:
+            _check_lengths(X)
+            X = X.tocsr()
+            _check_compressed(X, *X.shape)
+    except SPARSE_FAULTS as error:
         raise DataError(f"{name}: not a valid sparse matrix ({error}).") from error
+    if X.dtype.kind not in "biufc":
+        raise DataError(f"{name}: non-numeric values ({X.dtype}).")
+    return X
+
+
+def _check_compressed(X: Any, across: int, along: int) -> None:
+    """Refuse rows that end before they begin or beyond the entries, and entries outside of them."""
+    starts = X.indptr
+    if starts.shape != (across + 1,) or starts.dtype.kind not in "iu" or starts[0] != 0:
+        raise ValueError("where its rows begin does not fit its shape")
+    if (starts[1:] < starts[:-1]).any() or starts[-1] > len(X.data):
+        raise ValueError("a row ends before it begins, or beyond the entries")
+    _check_within(X.indices, along, len(X.data))
+
+
+def _check_lengths(X: Any) -> None:
+    """Refuse parts of other kinds of matrices that SciPy would follow out of their arrays."""
+    if X.format == "bsr":
+        _check_compressed(X, *(n // k for n, k in zip(X.shape, X.data.shape[1:], strict=True)))
+    elif X.format == "dia" and X.data.shape[:-1] != X.offsets.shape:
+        raise ValueError("as many offsets as diagonals are needed")
+    elif X.format == "lil":
+        rows, data = ([len(row) for row in part] for part in (X.rows, X.data))
+        if rows != data or len(rows) != X.shape[0]:
+            raise ValueError("as many positions as entries are needed in each row")
+
+
+def _check_within(positions: NDArray[Any], size: int, count: int) -> None:
+    """Refuse what are not `count` positions from 0 to before `size`."""
+    if positions.shape != (count,) or positions.dtype.kind not in "iu":
+        raise ValueError("as many positions as entries are needed")
+    if count and not 0 <= positions.min() <= positions.max() < size:
+        raise ValueError("an entry lies outside the matrix")
 
 
 def refuse_huge_and_empty(X: Any, name: str) -> None:

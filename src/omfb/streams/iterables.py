@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .base import DataError, GroupedSource
@@ -46,7 +47,9 @@ class IteratorSource(GroupedSource):
             done += len(rows)
             if done > skip:
                 part = rows[max(0, skip - (done - len(rows))) :]
-                yield part.astype(self.dtype, copy=False)
+                with np.errstate(over="ignore"):  # infinite then, and refused
+                    part = part.astype(self.dtype, copy=False)
+                yield part
 
     def fraction(self, position: Any) -> float | None:
         """Nobody knows."""

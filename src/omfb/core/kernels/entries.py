@@ -4,12 +4,15 @@ import numpy as np
 
 from .compiling import jit
 
+# Codes grow as the entries do, and products of both are squared.
+LARGEST = 1e75
+
 
 @jit
 def whiten(Y, center, inverse_noise, out, counts):
     """out = (Y − center) / noise, NaN staying NaN; counts what each row observes.
 
-    Returns False where an entry is not finite, or too large for its square.
+    Returns False where an entry is not finite, or too large to learn from.
     """
     largest = 0.0
     for t in range(Y.shape[0]):
@@ -21,7 +24,7 @@ def whiten(Y, center, inverse_noise, out, counts):
             count += known
             largest = max(largest, abs(value) if known else 0.0)
         counts[t] = count
-    return largest < 1e150
+    return largest < LARGEST
 
 
 @jit

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..blocks import canonical, check_finite, sparse_rows
-from ..kernels.entries import listed, mark, whiten
+from ..blocks import check_finite, sparse_rows, too_large
+from ..kernels.entries import LARGEST, listed, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
@@ -80,9 +80,10 @@ def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> White
     m, dtype = len(model.C), model.C.dtype
     inverse = 1.0 / model.noise
     if scipy.sparse.issparse(X):
-        starts, features, values = _without(sparse_rows(canonical(X)), forgotten)
+        starts, features, values = _without(sparse_rows(X, squares=False), forgotten)
         values = (values.astype(np.float64) - model.center[features]) * inverse[features]
-        check_finite(values[None])
+        if not np.abs(values).max(initial=0.0) < LARGEST:
+            raise too_large()
         return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
@@ -95,10 +96,7 @@ def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> White
         finite = whiten(Y, model.center, 1.0 / model.noise, out, counts)
     if not finite:
         check_finite(Y)
-        raise ValueError(
-            "X contains values too large beside what the model has learned. Rescale X, or fit a "
-            "new model to data of this size."
-        )
+        raise too_large()
     for t, features in forgotten:
         out[t, features] = np.nan
         counts[t] -= len(features)

@@ -68,7 +68,7 @@ class Settings:
                 object.__setattr__(self, name, checked_count(name, value, meaning))
         if not self.memory > 0.0:
             raise ValueError("memory=0 is the paper's rule, which finds nothing: use omfb.Rule.")
-        if self.noise not in NOISES:
+        if not isinstance(self.noise, str) or self.noise not in NOISES:
             raise ValueError(f"noise must be 'shared' or 'feature', got {shown(self.noise)}.")
 
     def components_for(self, n_features: int, observed: float = 1.0) -> int:
