@@ -9,6 +9,7 @@ from ._usage import Command, OneLineErrors
 from .complete import complete
 from .fit import fit
 from .info import info
+from .merge import merge
 from .reproduce import reproduce
 from .transform import inverse, score, transform
 
@@ -19,7 +20,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-for command in (fit, complete, transform, inverse, score, info):
+for command in (fit, complete, transform, inverse, score, merge, info):
     app.command(cls=Command)(command)
 app.command(cls=Command)(reproduce)
 

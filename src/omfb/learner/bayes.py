@@ -6,7 +6,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.blocks import UnusableError
+from ..core.merge import Evidence
 from ..core.model import encode as coding
+from ..core.model import merge as merging
 from ..core.model.check import calibrated
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.learn import learn
@@ -21,6 +23,8 @@ from .engine import GetRows, Init, Matrix
 SAMPLE_ENTRIES = 1 << 21
 # Of rows in time, at most so much is kept.
 KEPT_BYTES = 1 << 23
+# More rows than come between two merges.
+NO_REVISION = 1 << 62
 
 
 class Bayes:
@@ -117,6 +121,18 @@ class Bayes:
         if state.memory is None:
             return remembering(state, last_rows)
         return state if state.memory.n_seen == state.n_seen else up_to_date(state, last_rows)
+
+    def apart(self, state: Model) -> Model:
+        """See `Engine.apart`: what parts find together is better than what each finds alone."""
+        return replace(state, period_left=NO_REVISION)
+
+    def gather(self, start: Model, part: Model) -> Evidence:
+        """See `Engine.gather`."""
+        return merging.gather(start, part)
+
+    def merged(self, start: Model, evidence: Evidence) -> Model:
+        """See `Engine.merged`."""
+        return merging.merged(start, evidence)
 
     def with_rule(self, state: Model, rule: Settings) -> Model:
         """See `Engine.with_rule`."""
