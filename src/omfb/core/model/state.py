@@ -286,6 +286,7 @@ def check_model(model: Model) -> None:
     _demand(model.batch_left > 0 and model.period_left > 0, "no rows are left to its batch")
     _demand(r <= model.settings.components_for(m), "more components than it may have")
     _demand(bool((np.diagonal(model.S) > 0.0).all()), "a precision that is not above zero")
+    np.linalg.inv(model.S)  # whose error, that it is singular, is a ValueError
     if model.memory is not None:
         _check_memory(model.memory, m, r)
 
