@@ -11,6 +11,7 @@ from ..core.model import check, encode
 from ..core.model.in_time import fill_in_time, forecast
 from ..core.model.state import Model
 from ..core.rule import checked_count, checked_number
+from ..distributed.lazy import EACH, LIKE, Columns, is_dask, lazily
 from ..learner.bayes import BAYES, explained
 from .frames import like_frame
 from .parameters import plan_of
@@ -41,7 +42,14 @@ class BeliefMixin:
         X_complete : ndarray of shape (n_samples, n_features), or a frame if X is one
         std : ndarray of shape (n_samples, n_features)
             If `return_std`.
+
+        Of a Dask collection both are Dask collections, computed when they are asked for.
         """
+        if is_dask(X):
+            learner = self.learner_  # type: ignore[attr-defined]
+            names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
+            also = [Columns(names, np.float64)] if return_std else []
+            return lazily(self, "complete", X, LIKE, *also, return_std=return_std)
         if not return_std:
             return self._like(X, self._filled(X))  # type: ignore[attr-defined]
         filled, deviations = self._with_deviations(X)
@@ -63,6 +71,8 @@ class BeliefMixin:
         -------
         low, high : ndarray of shape (n_samples, n_features), or frames if X is one
         """
+        if is_dask(X):
+            return lazily(self, "interval", X, LIKE, LIKE, level=level)
         filled, deviations = self._with_deviations(X)
         half, rows = self._width(level) * deviations, self._given(X)
         low, high = (self._bounded(filled + side * half, rows) for side in (-1.0, 1.0))
@@ -100,6 +110,8 @@ class BeliefMixin:
         -------
         log_likelihood : ndarray of shape (n_samples,)
         """
+        if is_dask(X):
+            return lazily(self, "score_samples", X, EACH)
         return encode.log_likelihood(self._belief(), self._given(X))
 
     def forecast(self, steps: int = 1, level: float | None = None) -> Any:

@@ -105,6 +105,8 @@ def non_numeric_kind(X: Any, name: Any, at: int | None = None) -> str | None:
         return "text"
     if text != "object":
         return None
+    if type(X).__module__.startswith("dask"):
+        return "objects"  # to look at them would compute something
     for value in X[name].dropna() if hasattr(X[name], "dropna") else X[name]:
         if isinstance(value, str):
             return f"text ({value[:20]!r})"

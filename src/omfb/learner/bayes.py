@@ -23,8 +23,6 @@ from .engine import GetRows, Init, Matrix
 SAMPLE_ENTRIES = 1 << 21
 # Of rows in time, at most so much is kept.
 KEPT_BYTES = 1 << 23
-# More rows than come between two merges.
-NO_REVISION = 1 << 62
 
 
 class Bayes:
@@ -122,9 +120,9 @@ class Bayes:
             return remembering(state, last_rows)
         return state if state.memory.n_seen == state.n_seen else up_to_date(state, last_rows)
 
-    def apart(self, state: Model) -> Model:
-        """See `Engine.apart`: what parts find together is better than what each finds alone."""
-        return replace(state, period_left=NO_REVISION)
+    def adds_up(self, rule: Settings) -> bool:
+        """See `Engine.adds_up`."""
+        return rule.memory == 1.0
 
     def gather(self, start: Model, part: Model) -> Evidence:
         """See `Engine.gather`."""

@@ -117,8 +117,8 @@ class Engine(Protocol):
     def recall(self, state: Any, last_rows: Matrix) -> Any:
         """The state as it is used after the last rows, which were learned from."""
 
-    def apart(self, state: Any) -> Any:
-        """The state, to go on beside others of the same start, until they are merged."""
+    def adds_up(self, rule: Any) -> bool:
+        """Whether what parts of a start learn by a rule can be merged, in any order of rows."""
 
     def gather(self, start: Any, part: Any) -> Evidence:
         """What a state has learned since its start; a MergeError if it is none of that start."""
@@ -221,9 +221,9 @@ class Broyden:
         """See `Engine.recall`: what has been learned is all there is."""
         return state
 
-    def apart(self, state: State) -> State:
-        """See `Engine.apart`."""
-        return state
+    def adds_up(self, rule: Rule) -> bool:
+        """See `Engine.adds_up`."""
+        return rule.memory == 1.0 and rule.shrink == rule.smooth == 0.0
 
     def gather(self, start: State, part: State) -> Evidence:
         """See `Engine.gather`."""
