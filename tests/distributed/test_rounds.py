@@ -148,7 +148,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(rng, one_process, tmp_p
 
         stopped = OMFBImputer(3, random_state=0, max_iter=2)
         with pytest.raises(StopFitting):
-            stopped.fit_source(Rounds(X, OneProcess(), 4), on_block=stop, **fit)
+            stopped.fit_source(Rounds.of_collection(X, OneProcess(), 4), on_block=stop, **fit)
         assert OMFBImputer.load(tmp_path / "c").n_samples_seen_ > 0
         with pytest.raises(CheckpointError, match="other data"):  # other lanes, other rounds
             OMFBImputer(3, random_state=0, max_iter=2).fit(X, lanes=5, resume=True, **fit)
@@ -160,7 +160,7 @@ def test_workers_change_nothing(client, rng, tmp_path):
     """Killed, added, or none at all: the bits stay."""
     X = da.from_array(rows(rng, 3000, 12, holes=0.2), chunks=(100, 12))
     here = OMFBImputer(5, random_state=0)
-    here.fit_source(Rounds(X, OneProcess(), 8))
+    here.fit_source(Rounds.of_collection(X, OneProcess(), 8))
     expected = saved(here, tmp_path)
     assert saved(OMFBImputer(5, random_state=0).fit(X, lanes=8), tmp_path) == expected
 
@@ -180,6 +180,6 @@ def test_workers_change_nothing(client, rng, tmp_path):
             threading.Timer(0.1, kill_one).start()  # while a round is on its way
 
     model = OMFBImputer(5, random_state=0)
-    model.fit_source(Rounds(X, client, 8), on_block=disturb)
+    model.fit_source(Rounds.of_collection(X, client, 8), on_block=disturb)
     assert len(killed) == 2
     assert saved(model, tmp_path) == expected

@@ -13,13 +13,17 @@ import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..core.merge import Evidence
 from ..core.state import Info
+from ..formats.many import ManyFiles, read_group
+from ..formats.opening import open_file
+from ..formats.reading import Reading
 from ..learner.engine import Engine
 from ..learner.learner import Learner, Now, Snapshot, together
 from ..streams.base import (
@@ -95,31 +99,57 @@ class Part(NamedTuple):
 
 
 class Rounds(Source):
-    """The rows of a Dask collection, in rounds.
+    """Chunks of rows, in rounds.
 
     Parameters
     ----------
-    X : dask.array.Array or dask.dataframe.DataFrame
-        Its columns are features; chunks along them are joined.
+    chunks : list of dask.delayed.Delayed
+    lengths : list of int
+        How many rows each has.
+    n_features : int
+    dtype : numpy.dtype
     client : distributed.Client
-    lanes : int
-        How many learn side by side.
+    lanes : int or None
+        How many learn side by side; None is 32.
     """
 
     name = "the Dask collection"
+    time_column: str | None = None
 
-    def __init__(self, X: Any, client: Any, lanes: int = USUAL_LANES) -> None:
-        self.feature_names = [str(name) for name in X.columns] if is_frame(X) else None
+    def __init__(
+        self, chunks: list[Any], lengths: list[int], n_features: int, dtype: np.dtype[Any],
+        client: Any, lanes: int | None = None,
+    ) -> None:  # fmt: skip
+        self._chunks, self._lengths, self._client = chunks, lengths, client
+        self._lanes, self._n_rounds = lanes or USUAL_LANES, 1
+        self.n_rows, self.n_features, self.dtype = sum(lengths), n_features, dtype
+
+    @classmethod
+    def of_collection(cls, X: Any, client: Any, lanes: int | None = None) -> Self:
+        """The rows of a Dask array or dataframe; chunks along its columns are joined."""
+        names = [str(name) for name in X.columns] if is_frame(X) else None
         if is_frame(X):
             X = X.to_dask_array(lengths=True)
         elif np.isnan(X.shape[0]):
             X = X.compute_chunk_sizes()
-        check_kind(X.dtype, self.name)
-        self._lengths = [int(length) for length in X.chunks[0]]
-        self._chunks = list(X.rechunk({1: -1}).to_delayed()[:, 0])
-        self._client, self._lanes, self._n_rounds = client, lanes, 1
-        self.n_rows, self.n_features = int(X.shape[0]), int(X.shape[1])
-        self.dtype = float_type(X.dtype)
+        check_kind(X.dtype, cls.name)
+        chunks = list(X.rechunk({1: -1}).to_delayed()[:, 0])
+        lengths = [int(length) for length in X.chunks[0]]
+        rounds = cls(chunks, lengths, int(X.shape[1]), float_type(X.dtype), client, lanes)
+        rounds.feature_names = names
+        return rounds
+
+    @classmethod
+    def of_files(cls, files: ManyFiles, client: Any, lanes: int | None = None) -> Self:
+        """The rows of files that every worker can read, a group of their rows in a chunk."""
+        from dask import delayed
+
+        read = delayed(read_chunk, pure=False)
+        chunks = [read(files.paths[at], files.reading, group) for at, group in files.groups]
+        lengths = client.gather(client.compute([delayed(len)(chunk) for chunk in chunks]))
+        rounds = cls(chunks, lengths, files.n_features, files.dtype, client, lanes)
+        rounds.name, rounds.feature_names = files.name, files.feature_names
+        return rounds
 
     def blocks(
         self,
@@ -264,6 +294,15 @@ def rounds_of(lengths: Sequence[int], lanes: int) -> list[list[list[int]]]:
         count = min(lanes, at - first)
         rounds.append([part.tolist() for part in np.array_split(np.arange(first, at), count)])
     return rounds
+
+
+def read_chunk(path: Path, reading: Reading, group: int) -> NDArray[Any]:
+    """The rows of one group of a file."""
+    file = open_file(path, reading)
+    try:
+        return np.concatenate([*read_group(file, group)])
+    finally:
+        file.close()
 
 
 def rows_of(block: Any, chunk: Chunk) -> NDArray[Any]:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..core.rule import checked_count
 from ..core.state import Info
 from ..distributed.lazy import is_dask, lazy_score
-from ..distributed.rounds import USUAL_LANES, Rounds, client_at_hand
+from ..distributed.rounds import Rounds, client_at_hand
 from ..formats import is_stream, open_stream
 from ..learner.fit_stream import fit_stream, learn_block
 from ..learner.learner import Learner
@@ -318,7 +318,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
                 )
         if client is None or not plan.engine.adds_up(plan.rule):
             return None
-        return Rounds(self._numbers(X), client, lanes or USUAL_LANES)
+        return Rounds.of_collection(self._numbers(X), client, lanes)
 
     def _numbers(self, X: Any) -> Any:
         """The columns of a Dask collection that are learned from."""
