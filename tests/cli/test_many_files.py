@@ -47,7 +47,8 @@ def test_several_files_are_one_stream(server, folder, kind):
     succeeded(server.run("fit", *files, *FIT, "-o", "many.omfb", cwd=folder))
     succeeded(server.run("fit", "all.csv", *FIT, "-o", "one.omfb", cwd=folder))
     many, one = (OMFBImputer.load(folder / f"{name}.omfb") for name in ("many", "one"))
-    assert np.array_equal(many.components_, one.components_)
+    # To rounding: the last touch for short tables takes rows in the order of their groups.
+    np.testing.assert_allclose(many.components_, one.components_, rtol=0, atol=1e-12)
 
 
 def test_files_without_groups_are_read_whole(server, folder):
