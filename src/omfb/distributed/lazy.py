@@ -140,8 +140,8 @@ def _judged(model: Any, rows: Any) -> Any:
     return model.judge(rows)
 
 
-def _score(parts: list[Any]) -> float:
+def _score(parts: list[Any]) -> np.float64:
     total = parts[0]
     for part in parts[1:]:
         total = total.plus(part)
-    return float(1.0 - total.error**2)
+    return np.float64(1.0 - total.error**2)

@@ -270,8 +270,9 @@ class Rounds(Source):
             future = self._client.compute(task)
         try:
             return future.result()
-        finally:
+        except BaseException:
             future.cancel()
+            raise
 
 
 def rounds_of(lengths: Sequence[int], lanes: int) -> list[list[list[int]]]:
