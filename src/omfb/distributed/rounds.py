@@ -12,6 +12,7 @@ What comes out depends on the lanes, the seed and the chunks, not on how many wo
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -239,8 +240,10 @@ class Rounds(Source):
         """The task by which a young learner learns from a round, one chunk after the other."""
         from dask import delayed
 
-        chunks = [self._rows(at, work.seed) for lane in work.lanes for at in lane]
-        return delayed(begin)(delayed(snapshot, traverse=False), chunks)
+        which = [at for lane in work.lanes for at in lane]
+        blocks = [self._chunks[at] for at in which]
+        chunks = [self._chunk(at, work.seed) for at in which]
+        return delayed(begin)(delayed(snapshot, traverse=False), blocks, chunks)
 
     def _merging(self, snapshot: Snapshot, work: Round) -> Any:
         """The task by which lanes learn from a round."""
@@ -308,13 +311,22 @@ def read_chunk(path: Path, reading: Reading, group: int) -> NDArray[Any]:
 
 def rows_of(block: Any, chunk: Chunk) -> NDArray[Any]:
     """The rows of a chunk as floats, in the order they are learned from."""
-    rows = np.array(as_rows(block, Rounds.name))
-    where = find_infinity(rows)
-    if where is not None:
-        raise infinity_error(Rounds.name, None, chunk.first_row + where[0], where[1])
+    rows = as_rows(block, Rounds.name)
     if chunk.seed is None:
-        return rows
+        return np.array(rows)
     return rows[np.random.default_rng(chunk.seed).permutation(len(rows))]
+
+
+@contextmanager
+def errors_in(block: Any, chunk: Chunk) -> Iterator[None]:
+    """Let what a model says of a chunk with infinity in it name the row."""
+    try:
+        yield
+    except ValueError as error:
+        where = find_infinity(as_rows(block, Rounds.name))
+        if where is None:
+            raise
+        raise infinity_error(Rounds.name, None, chunk.first_row + where[0], where[1]) from error
 
 
 def at_home(record: Any) -> Any:
@@ -334,13 +346,17 @@ def at_home(record: Any) -> Any:
     )
 
 
-def begin(snapshot: Snapshot, chunks: list[Any]) -> tuple[Now, NDArray[np.bool_]]:
+def begin(
+    snapshot: Snapshot, blocks: list[Any], chunks: list[Chunk]
+) -> tuple[Now, NDArray[np.bool_]]:
     """What a learner is after chunks of rows, and which features they observe."""
     learner = Learner.from_snapshot(snapshot)
-    observed = np.zeros(chunks[0].shape[1], bool)
-    for rows in chunks:
+    observed = np.zeros(blocks[0].shape[1], bool)
+    for block, chunk in zip(blocks, chunks, strict=True):
+        rows = rows_of(block, chunk)
         if len(rows):
-            learner.learn(rows)
+            with errors_in(block, chunk):
+                learner.learn(rows)
             observed |= observed_features(rows)
     now = learner.snapshot().now
     assert now is not None
@@ -360,7 +376,8 @@ def learn_chunk(engine: Engine, part: Part, block: Any, chunk: Chunk) -> Part:
     if len(rows) == 0:
         return part
     rows = rows.astype(part.state.C.dtype, copy=False)
-    state, _, info = engine.step(at_home(part.state), rows, reuse=False)
+    with errors_in(block, chunk):
+        state, _, info = engine.step(at_home(part.state), rows, reuse=True)
     kept = engine.rows_kept(state.rule, rows.shape[1])
     last = rows[-kept:].copy() if kept else None
     return Part(state, part.info.plus(info), part.observed | observed_features(rows), last)
