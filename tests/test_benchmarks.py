@@ -1,5 +1,6 @@
 """Every benchmark runs on tiny data, with whichever peers are there; the page follows from it."""
 
+import argparse
 import json
 import os
 import subprocess
@@ -55,3 +56,17 @@ def test_a_peer_that_is_not_installed_is_named_with_the_reason(
     absent = peers.Peer("nobody", "a_package_that_nobody_wrote", lambda data, threads: iter(()))
     assert "a_package_that_nobody_wrote" in (absent.missing() or "")
     assert peers.COMPLETE[0].missing() is None
+
+
+def test_the_times_of_a_cluster_are_simulated() -> None:
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        from cluster_times import seconds_of_a_pass
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    asked = argparse.Namespace(bandwidth=1e9, latency=1e-3, task=1e-3)
+    few, many = (
+        sum(seconds_of_a_pass(10**8, 1000, 20, workers, (1e-5, 1e-3, 1e-3), asked))
+        for workers in (10, 100)
+    )
+    assert many < few < 10 * many

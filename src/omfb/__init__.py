@@ -10,6 +10,7 @@ if _TYPE_CHECKING:
     from .core.state import Info, State
     from .core.step import init, step
     from .estimators.imputer import OMFBImputer
+    from .estimators.merge import merge
     from .estimators.omfb import OMFB
     from .learner.learner import Learner
 
@@ -24,10 +25,11 @@ _HOME = {
     "Rule": "core.rule",
     "State": "core.state",
     "init": "core.step",
+    "merge": "estimators.merge",
     "step": "core.step",
 }
 
-__all__ = ["OMFB", "Info", "Learner", "OMFBImputer", "Rule", "State", "init", "step"]
+__all__ = ["OMFB", "Info", "Learner", "OMFBImputer", "Rule", "State", "init", "merge", "step"]
 
 _moved.install()
 

@@ -10,6 +10,7 @@ from .complete import complete
 from .demo import demo
 from .fit import fit
 from .info import info
+from .merge import merge
 from .reproduce import reproduce
 from .transform import inverse, score, transform
 
@@ -20,7 +21,7 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-for command in (fit, complete, transform, inverse, score, info, demo, reproduce):
+for command in (fit, complete, transform, inverse, score, merge, info, demo, reproduce):
     app.command(cls=Command)(command)
 
 

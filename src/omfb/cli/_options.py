@@ -22,6 +22,15 @@ Data = Annotated[
         show_default=False,
     ),
 ]
+DataFiles = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="DATA...",
+        help="A .csv .tsv .ndjson .npy .npz .parquet or .arrow file, several that have the same "
+        "columns, or - for standard input. Text may be compressed (.csv.gz, .csv.zst).",
+        show_default=False,
+    ),
+]
 Model = Annotated[Path, typer.Option("--model", "-m", help="The model file.", show_default=False)]
 Out = Annotated[
     str,
@@ -118,11 +127,11 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def open_data(
-    data: str, reading: ReadingOptions, *, model_features: list[str] | None = None,
+    data: str | list[str], reading: ReadingOptions, *, model_features: list[str] | None = None,
     model_width: int | None = None, on_idle: Callable[[], None] | None = None, quiet: bool = False,
 ) -> Any:  # fmt: skip
     """The stream that DATA names; where it left room for doubt, say what was taken for what."""
-    from ..formats import Reading, open_file, open_pipe
+    from ..formats import ManyFiles, Reading, open_file, open_pipe
 
     options = reading._asdict()
     kind = options.pop("format")
@@ -131,10 +140,15 @@ def open_data(
     checked = Reading.of(
         **options, model_features=model_features, model_width=model_width, on_idle=on_idle
     )
-    if data == PIPE:
+    names = [data] if isinstance(data, str) else data
+    if len(names) > 1 and PIPE in names:
+        raise UsageError("standard input cannot be one of several files: save it first")
+    if names == [PIPE]:
         source: Any = open_pipe(standard_input(), kind, checked)
+    elif len(names) == 1:
+        source = open_file(Path(names[0]), checked)
     else:
-        source = open_file(Path(data), checked)
+        source = ManyFiles([Path(name) for name in names], checked)
     source.on_idle = on_idle
     for note in () if quiet else source.notes:
         say("omfb: " + note.shown(option))

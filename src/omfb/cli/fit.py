@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 
 from ._checkpoints import check_options, usage_errors
+from ._cluster import at_scheduler
 from ._errors import StoppedError, StopSignal, UsageError, guarded, refuse_overwriting, say
 from ._options import (
     Checkpoint,
-    Data,
+    DataFiles,
     Every,
     Quiet,
     ReadingOptions,
@@ -30,7 +31,7 @@ def _found(help: str, *names: str) -> Any:
 @guarded
 @reads_data
 def fit(
-    data: Data,
+    data: DataFiles,
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The model file to write.", show_default=False)
     ],
@@ -95,11 +96,23 @@ def fit(
         Path | None,
         typer.Option(metavar="FILE", help="Append a JSON line per second.", show_default=False),
     ] = None,
+    scheduler: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Let a Dask cluster learn, whose workers can read the files: tcp://host:8786.",
+            show_default=False,
+        ),
+    ] = None,
+    lanes: Annotated[
+        int | None,
+        typer.Option(help="With --scheduler, how many learn side by side; 32.", show_default=False),
+    ] = None,
     quiet: Quiet = False,
     *,
     reading: ReadingOptions,
 ) -> None:
-    """Learn a model from a file of any size, or from a pipe. Nothing needs to be set.
+    """Learn a model from files of any size, or from a pipe. Nothing needs to be set.
 
     Files larger than memory are read block by block. Shuffled passes over a .npy file are true
     permutations; of other files, groups of rows come in random order and are shuffled in a buffer
@@ -113,6 +126,8 @@ def fit(
         omfb fit ratings.csv -o model.omfb
 
         omfb fit faces.npy --decompose -r 5 -o faces.omfb --checkpoint faces.ckpt --resume
+
+        omfb fit data/*.parquet -o model.omfb --scheduler tcp://10.0.0.1:8786
 
         cat ratings.csv | omfb fit - --columns 1-12 -o model.omfb
     """
@@ -129,10 +144,14 @@ def fit(
     model = _model(parameters, decompose)
     with StopSignal() as stop:
         start = init if init.endswith(".npy") else None
-        refuse_overwriting([data, start], [output, checkpoint, log])
+        refuse_overwriting([*data, start], [output, checkpoint, log])
         check_replaceable(output)
         source = open_data(data, reading, on_idle=stop.check, quiet=quiet)
         _check_source(model, source)
+        if scheduler is not None:
+            source = at_scheduler(data, reading, model, scheduler, lanes)
+        elif lanes is not None:
+            raise UsageError("--lanes is for a cluster: add --scheduler ADDRESS, or drop it")
         if source.time_column is not None and _goes_by_time(model) and not quiet:
             column = f"column {source.time_column!r}"
             say(f"omfb: {source.name}: rows are in time, by {column} (--in-time/--no-in-time)")

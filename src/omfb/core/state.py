@@ -48,6 +48,8 @@ class State:
         residual energy.
     prior : float
         What S held of `shrink` at that time.
+    kept : float
+        With ``memory=1``, what S still holds of what it was at first; 0 if a file does not tell.
     """
 
     rule: Rule
@@ -63,6 +65,7 @@ class State:
     entries: int = 0
     residual: float = 0.0
     prior: float = 0.0
+    kept: float = 0.0
 
     @property
     def ridge(self) -> float:
@@ -142,7 +145,8 @@ def check_state(state: State) -> None:
     _demand(state.scale > 0.0 and math.frexp(state.scale)[0] == 0.5, "a scale that is none")
     numbers = (state.n_seen, state.drift, state.since, state.entries)
     _demand(min(numbers) >= 0, "a counter that is no count")
-    _demand(min(state.least_ridge, state.residual, state.prior) >= 0.0, "a number below zero")
+    sums = (state.least_ridge, state.residual, state.prior, state.kept)
+    _demand(min(sums) >= 0.0, "a number below zero")
     _demand(state.since <= state.n_seen, "more rows than it has seen")
     _demand(state.entries <= state.since * len(C), "more entries than its rows have")
 

@@ -72,7 +72,7 @@ def init(
     G = gram(C)
     least_ridge = LEAST_RIDGE * float(np.trace(G)) / n_components
     S = rule.lam * np.eye(n_components)
-    return State(rule=rule, C=C, G=G, S=S, scale=scale, least_ridge=least_ridge)
+    return State(rule=rule, C=C, G=G, S=S, scale=scale, least_ridge=least_ridge, kept=1.0)
 
 
 def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[Any], Info]:

@@ -10,8 +10,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from ..core.rule import checked_count
+from ..core.state import Info
+from ..distributed.lazy import is_dask, lazy_score
+from ..distributed.rounds import Rounds, client_at_hand
 from ..formats import is_stream, open_stream
-from ..learner.fit_stream import fit_stream
+from ..learner.fit_stream import fit_stream, learn_block
 from ..learner.learner import Learner
 from ..learner.progress import shown_progress
 from ..streams import Source
@@ -20,7 +24,7 @@ from .belief import BeliefMixin
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
 from .files import SavedMixin, file_header
 from .parameters import Plan, check_init, check_parameters, passes_for, plan_of
-from .validation import Checked, first_rows, has_times, next_rows
+from .validation import Checked, first_rows, has_times, next_rows, refuse_non_numeric
 
 
 class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -84,6 +88,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         every: str = "30s",
+        lanes: int | None = None,
     ) -> Self:
         """Learn the dictionary by `max_iter` passes over X.
 
@@ -93,6 +98,8 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
             NaN is missing, and so is what a sparse matrix does not store. float32 stays float32.
             A path (CSV, NDJSON, NumPy, Parquet or Arrow file), a Dask array, an iterator of rows
             or blocks, or an `omfb.streams.Source` is read block by block, in constant memory.
+            A Dask collection is learned from by the cluster of a `distributed.Client`, if there
+            is one and nothing is forgotten (``memory=1``).
         y : ignored
         checkpoint : path or None, default=None
             File to keep what is learned in while the fit goes on.
@@ -101,18 +108,21 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
             that was never interrupted.
         every : str, default="30s"
             How often to write the checkpoint: "30s", "5m", "1h" or "10000rows".
+        lanes : int or None, default=None
+            Of a Dask collection on a cluster, how many learn side by side; None is 32. With the
+            chunks and the seed it decides the result; the number of workers does not.
 
         Returns
         -------
         self
         """
-        return self._fit(X, checkpoint=checkpoint, resume=resume, every=every)
+        return self._fit(X, lanes, checkpoint=checkpoint, resume=resume, every=every)
 
     @with_callbacks  # type: ignore[untyped-decorator, unused-ignore]
-    def _fit(self, X: Any, **how: Any) -> Self:
+    def _fit(self, X: Any, lanes: int | None, **how: Any) -> Self:
         in_time = has_times(X)
         plan = check_parameters(self, in_time)
-        source = self._source(X)
+        source = self._rounds(X, plan, lanes) or self._source(X)
         max_iter = passes_for(self, plan, source.n_rows)
         passes = Passes(self, max_iter, X)
         with shown_progress(max_iter, self.verbose) as on_block:
@@ -146,7 +156,8 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
             passes.watch(learner)
         place = fit_stream(
             learner, source, max_iter=passes_for(self, plan, source.n_rows), tol=float(self.tol),
-            shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self), **how,
+            shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self),
+            learn=source.learn if isinstance(source, Rounds) else learn_block, **how,
         )  # fmt: skip
         self.adopt(learner, place.number)
         return place.unseen
@@ -218,9 +229,21 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         Returns
         -------
         score : float
+            Of a Dask collection a Dask array of no dimension: `float` computes it.
+        """
+        if is_dask(X):
+            return lazy_score(self, X)
+        return 1.0 - self.judge(X).error ** 2
+
+    def judge(self, X: Any) -> Info:
+        """The energies that `score` is made of: those of several blocks of rows add up.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
         """
         learner = self.learner_
-        return 1.0 - learner.judge(self._rows(learner, X), self._plan(learner).rule).error ** 2
+        return learner.judge(self._rows(learner, X), self._plan(learner).rule)
 
     @property
     def learner_(self) -> Learner:
@@ -282,6 +305,26 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
 
     def _first_rows(self, X: Any) -> Checked:
         return first_rows(X, type(self).__name__)
+
+    def _rounds(self, X: Any, plan: Plan, lanes: int | None) -> Source | None:
+        """X as rounds of a cluster; None if it is to be read block by block."""
+        client = client_at_hand() if is_dask(X) else None
+        if lanes is not None:
+            lanes = checked_count("lanes", lanes, "how many learn side by side")
+            if client is None:
+                raise ValueError(
+                    "lanes needs a Dask collection and a cluster: pip install 'omfb[dask]', and "
+                    "make a distributed.Client first."
+                )
+        if client is None or not plan.engine.adds_up(plan.rule):
+            return None
+        return Rounds.of_collection(self._numbers(X), client, lanes)
+
+    def _numbers(self, X: Any) -> Any:
+        """The columns of a Dask collection that are learned from."""
+        if hasattr(X, "columns"):
+            refuse_non_numeric(X)
+        return X
 
     def _source(self, X: Any) -> Source:
         """X as a stream; arrays are checked by scikit-learn."""

@@ -12,6 +12,7 @@ from ..core.model import check, encode
 from ..core.model.in_time import fill_in_time, forecast
 from ..core.model.state import Model
 from ..core.rule import checked_count, checked_number
+from ..distributed.lazy import EACH, LIKE, Columns, is_dask, lazily
 from ..learner.bayes import BAYES, explained
 from ..learner.learner import made_finite, quiet, within_range
 from .frames import like_frame
@@ -43,7 +44,14 @@ class BeliefMixin:
         X_complete : ndarray of shape (n_samples, n_features), or a frame if X is one
         std : ndarray of shape (n_samples, n_features)
             If `return_std`.
+
+        Of a Dask collection both are Dask collections, computed when they are asked for.
         """
+        if is_dask(X):
+            learner = self.learner_  # type: ignore[attr-defined]
+            names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
+            also = [Columns(names, np.float64)] if return_std else []
+            return lazily(self, "complete", X, LIKE, *also, return_std=return_std)
         if not return_std:
             return self._like(X, self._filled(X))  # type: ignore[attr-defined]
         filled, deviations = self._with_deviations(X)
@@ -67,6 +75,8 @@ class BeliefMixin:
         -------
         low, high : ndarray of shape (n_samples, n_features), or frames if X is one
         """
+        if is_dask(X):
+            return lazily(self, "interval", X, LIKE, LIKE, level=level)
         filled, deviations = self._with_deviations(X)
         rows = self._given(X)
         with quiet():
@@ -111,6 +121,8 @@ class BeliefMixin:
         -------
         log_likelihood : ndarray of shape (n_samples,)
         """
+        if is_dask(X):
+            return lazily(self, "score_samples", X, EACH)
         model, rows = self._belief(), self._given(X)
         with quiet():
             return made_finite(encode.log_likelihood(model, rows), rows)

@@ -9,9 +9,9 @@ from .validation import non_numeric_kind
 
 
 def is_frame(X: Any) -> bool:
-    """Whether X is a pandas or polars frame."""
+    """Whether X is a frame of pandas, polars or Dask."""
     module = type(X).__module__.partition(".")[0]
-    return (module == "pandas" and hasattr(X, "iloc") and hasattr(X, "columns")) or (
+    return (module in ("pandas", "dask") and hasattr(X, "iloc") and hasattr(X, "columns")) or (
         module == "polars" and hasattr(X, "with_columns") and hasattr(X, "get_columns")
     )
 

@@ -8,6 +8,7 @@ from sklearn.base import OneToOneFeatureMixin
 
 from ..core.blocks import dense_with_holes
 from ..core.model.state import Model
+from ..distributed.lazy import LIKE, is_dask, lazily
 from .base import Factorizer
 from .frames import is_frame, like_frame, numeric_part
 from .validation import Checked
@@ -173,8 +174,11 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
         Returns
         -------
         X_complete : ndarray of shape (n_samples, n_features)
-            A frame, as from `complete`, if X is one with columns that do not hold numbers.
+            A frame, as from `complete`, if X is one with columns that do not hold numbers; a Dask
+            collection if X is one, computed when it is asked for.
         """
+        if is_dask(X):
+            return lazily(self, "transform", X, LIKE)
         filled = self._filled(X)
         if is_frame(X) and filled.shape[1] < X.shape[1]:
             return like_frame(X, filled, self.learner_.feature_names)
@@ -195,6 +199,9 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
 
     def _first_rows(self, X: Any) -> Checked:
         return super()._first_rows(numeric_part(X))
+
+    def _numbers(self, X: Any) -> Any:
+        return numeric_part(X)
 
     def _rows(self, learner: Any, X: Any) -> Any:
         return super()._rows(learner, numeric_part(X, learner.feature_names))

@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
+from ..distributed.lazy import Columns, is_dask, lazily
 from .base import Factorizer
 from .validation import codes_array
 
@@ -152,8 +153,12 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
         Returns
         -------
         codes : ndarray of shape (n_samples, n_components)
+            A Dask collection if X is one, computed when it is asked for.
         """
         learner = self.learner_
+        if is_dask(X):
+            names = self.get_feature_names_out().tolist()
+            return lazily(self, "transform", X, Columns(names, learner.dtype))
         return learner.encode(self._rows(learner, X), self._plan(learner).rule)
 
     def inverse_transform(self, X: Any) -> NDArray[Any]:
@@ -167,8 +172,12 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
         Returns
         -------
         rows : ndarray of shape (n_samples, n_features)
+            A Dask collection if X is one, computed when it is asked for.
         """
         learner = self.learner_
+        if is_dask(X):
+            names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
+            return lazily(self, "inverse_transform", X, Columns(names, learner.dtype))
         codes = codes_array(X)
         if codes.shape[1] != self._n_features_out:
             raise ValueError(

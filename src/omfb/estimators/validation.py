@@ -106,6 +106,8 @@ def non_numeric_kind(X: Any, at: int) -> str | None:
         return "text"
     if text != "object":
         return None
+    if type(X).__module__.startswith("dask"):
+        return "objects"  # to look at them would compute something
     column = X.iloc[:, at].dropna() if hasattr(X, "iloc") else X[:, at]
     for value in column:
         if isinstance(value, str):

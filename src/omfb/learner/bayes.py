@@ -8,7 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.blocks import too_large
+from ..core.merge import Evidence
 from ..core.model import encode as coding
+from ..core.model import merge as merging
 from ..core.model.check import calibrated, sparing
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.learn import learn
@@ -115,6 +117,18 @@ class Bayes:
         if state.memory is None:
             return remembering(state, last_rows)
         return state if state.memory.n_seen == state.n_seen else up_to_date(state, last_rows)
+
+    def adds_up(self, rule: Settings) -> bool:
+        """See `Engine.adds_up`."""
+        return rule.memory == 1.0
+
+    def gather(self, start: Model, part: Model) -> Evidence:
+        """See `Engine.gather`."""
+        return merging.gather(start, part)
+
+    def merged(self, start: Model, evidence: Evidence) -> Model:
+        """See `Engine.merged`."""
+        return merging.merged(start, evidence)
 
     def with_rule(self, state: Model, rule: Settings) -> Model:
         """See `Engine.with_rule`."""

@@ -12,9 +12,11 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core import merge as merging
 from ..core.encode import encode, fill
 from ..core.judge import Predict, judge_hidden_parts
 from ..core.kernels.shared import gram
+from ..core.merge import Evidence
 from ..core.rule import Rule
 from ..core.start import window_length
 from ..core.state import Info, State, check_state
@@ -115,6 +117,15 @@ class Engine(Protocol):
     def recall(self, state: Any, last_rows: Matrix) -> Any:
         """The state as it is used after the last rows, which were learned from."""
 
+    def adds_up(self, rule: Any) -> bool:
+        """Whether what parts of a start learn by a rule can be merged, in any order of rows."""
+
+    def gather(self, start: Any, part: Any) -> Evidence:
+        """What a state has learned since its start; a MergeError if it is none of that start."""
+
+    def merged(self, start: Any, evidence: Evidence) -> Any:
+        """The start with what states that went on from it have learned."""
+
     def with_rule(self, state: Any, rule: Any) -> Any:
         """The state, to go on under another rule."""
 
@@ -209,6 +220,18 @@ class Broyden:
     def recall(self, state: State, last_rows: Matrix) -> State:
         """See `Engine.recall`: what has been learned is all there is."""
         return state
+
+    def adds_up(self, rule: Rule) -> bool:
+        """See `Engine.adds_up`."""
+        return rule.memory == 1.0 and rule.shrink == rule.smooth == 0.0
+
+    def gather(self, start: State, part: State) -> Evidence:
+        """See `Engine.gather`."""
+        return merging.gather(start, part)
+
+    def merged(self, start: State, evidence: Evidence) -> State:
+        """See `Engine.merged`."""
+        return merging.merged(start, evidence)
 
     def with_rule(self, state: State, rule: Rule) -> State:
         """See `Engine.with_rule`."""

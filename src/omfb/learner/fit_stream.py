@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse
 from numpy.typing import NDArray
 
 from ..streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
 from ..streams.ahead import AHEAD
+from ..streams.base import observed_features
 from .checkpoints import Checkpoints, Place, resumed
 from .learner import Learner, Snapshot
 
@@ -66,6 +66,16 @@ class Passes(Protocol):
         """There are no more."""
 
 
+Learn = Callable[[Learner, Any, NDArray[np.bool_]], NDArray[np.bool_]]
+"""Lets a learner learn from a block; from features unseen before it, gives those unseen still."""
+
+
+def learn_block(learner: Learner, block: Any, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Learn from a block of rows: see `Learn`."""
+    learner.learn(block)
+    return unseen & ~observed_features(block) if unseen.any() else unseen
+
+
 @dataclass(frozen=True, slots=True)
 class _At:
     """A model and its place, which belong together, exchanged as one thing."""
@@ -88,6 +98,7 @@ def fit_stream(
     header: dict[str, Any] | None = None,
     on_block: Callable[[Progress], object] | None = None,
     passes: Passes | None = None,
+    learn: Learn = learn_block,
 ) -> Place:
     """Let a learner learn by passes over a source.
 
@@ -119,6 +130,8 @@ def fit_stream(
         Called with a `Progress` after each block; may raise `StopFitting`.
     passes : Passes or None, default=None
         Told of each pass.
+    learn : Learn, default=learn_block
+        How blocks are learned from, if they are no rows.
 
     Returns
     -------
@@ -133,7 +146,7 @@ def fit_stream(
         if saver.exists:
             rng = np.random.RandomState(0)  # the caller's is left alone
             at = _At(resumed(learner, saver, source, max_iter), learner.snapshot())
-        fit = _Fit(learner, source, max_iter, tol, shuffle, rng, saver, on_block, at)
+        fit = _Fit(learner, source, max_iter, tol, shuffle, rng, saver, on_block, learn, at)
         try:
             fit.run(passes)
         except (StopFitting, KeyboardInterrupt):
@@ -149,11 +162,11 @@ class _Fit:
     def __init__(
         self, learner: Learner, source: Source, max_iter: int, tol: float, shuffle: bool | str,
         rng: np.random.RandomState, saver: Checkpoints,
-        on_block: Callable[[Progress], object] | None, at: _At,
+        on_block: Callable[[Progress], object] | None, learn: Learn, at: _At,
     ) -> None:  # fmt: skip
         self._learner, self._source, self._saver = learner, source, saver
         self._max_iter, self._tol, self._shuffle = max_iter, tol, shuffle
-        self._rng, self._on_block, self.at = rng, on_block, at
+        self._rng, self._on_block, self._learn, self.at = rng, on_block, learn, at
 
     def run(self, passes: Passes | None) -> None:
         self._rng.set_state(self.at.place.random)
@@ -173,8 +186,8 @@ class _Fit:
         if not source.rereadable:
             return
         learner.conclude(
-            lambda: _some_rows(source, learner.engine.sample_rows(source.n_features)),
-            lambda: _last_rows(source),
+            lambda: source.some_rows(learner.engine.sample_rows(source.n_features)),
+            lambda: source.last_rows(LAST_ROWS),
         )
 
     def _pass(self) -> None:
@@ -184,10 +197,9 @@ class _Fit:
             self._learner.begin_pass()
         unseen = place.unseen
         for block, position in blocks:
-            with errors_about(self._source, block, position):
-                self._learner.learn(block)
-            if unseen.any():
-                unseen = unseen & ~_observed(block)
+            rows = block if self._learn is learn_block else None
+            with errors_about(self._source, rows, position):
+                unseen = self._learn(self._learner, block, unseen)
             place = replace(place, position=position, unseen=unseen)
             self.at = _At(place, self._learner.snapshot())
             self._between_blocks()
@@ -257,44 +269,3 @@ class _Fit:
             done=1.0 if place.finished else done,
             finished=place.finished,
         )
-
-
-def _some_rows(source: Source, n_rows: int) -> Any:
-    """Rows from all over a source, as far as it can give them in random order."""
-    length = rows_per_block(source.n_features, source.dtype, 1)
-    taken: list[Any] = []
-    for block, _ in source.blocks(min(length, n_rows), True, np.random.RandomState(0)):
-        taken.append(block)
-        if sum(part.shape[0] for part in taken) >= n_rows:
-            break
-    return _together(taken)[:n_rows]
-
-
-def _last_rows(source: Source) -> Any:
-    """The last rows of a source, in their order."""
-    length = rows_per_block(source.n_features, source.dtype, 1)
-    taken: list[Any] = []
-    for block, _ in source.blocks(length, False, np.random.RandomState(0)):
-        taken.append(block)
-        while sum(part.shape[0] for part in taken[1:]) >= LAST_ROWS:
-            del taken[0]
-    return _together(taken)[-LAST_ROWS:]
-
-
-def _together(blocks: list[Any]) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
-    sparse = scipy.sparse.issparse(blocks[0])
-    return scipy.sparse.vstack(blocks, format="csr") if sparse else np.concatenate(blocks)
-
-
-def _observed(X: Any) -> NDArray[np.bool_]:
-    """Which features some row of X observes."""
-    if scipy.sparse.issparse(X):
-        seen = np.zeros(X.shape[1], dtype=bool)
-        seen[X.indices[~np.isnan(X.data)]] = True
-        return seen
-    if not np.isnan(X[0]).any():
-        return np.ones(X.shape[1], dtype=bool)
-    seen_anywhere: NDArray[np.bool_] = ~np.isnan(X).all(axis=0)
-    return seen_anywhere

@@ -172,17 +172,61 @@ class Source(ABC):
             raise self.infinity_error(number, where[1])
 
     def infinity_error(self, row: int | None, column: int) -> DataError:
-        """The error about infinity in a row (from 0), if it is known, and a column."""
-        shown = column + 1 if self.feature_names is None else repr(self.feature_names[column])
-        place = f"column {shown}" if row is None else f"row {row + 1}, column {shown}"
-        return DataError(
-            f"{self.name} contains infinity at {place} (the first is 1). "
-            f"Replace it, by NaN or null if it is unknown."
-        )
+        """See `infinity_error`."""
+        return infinity_error(self.name, self.feature_names, row, column)
+
+    def some_rows(self, n_rows: int) -> Any:
+        """Rows from all over the source, as far as it can give them in random order."""
+        length = rows_per_block(self.n_features, self.dtype, 1)
+        taken: list[Any] = []
+        for block, _ in self.blocks(min(length, n_rows), True, np.random.RandomState(0)):
+            taken.append(block)
+            if sum(part.shape[0] for part in taken) >= n_rows:
+                break
+        return _together(taken)[:n_rows]
+
+    def last_rows(self, n_rows: int) -> Any:
+        """The last rows of the source, in their order."""
+        length = rows_per_block(self.n_features, self.dtype, 1)
+        taken: list[Any] = []
+        for block, _ in self.blocks(length, False, np.random.RandomState(0)):
+            taken.append(block)
+            while sum(part.shape[0] for part in taken[1:]) >= n_rows:
+                del taken[0]
+        return _together(taken)[-n_rows:]
 
     def close(self) -> None:
         """Let go of files."""
         return
+
+
+def _together(blocks: list[Any]) -> Any:
+    if len(blocks) == 1:
+        return blocks[0]
+    sparse = scipy.sparse.issparse(blocks[0])
+    return scipy.sparse.vstack(blocks, format="csr") if sparse else np.concatenate(blocks)
+
+
+def observed_features(X: Any) -> NDArray[np.bool_]:
+    """Which features some row of X observes."""
+    if scipy.sparse.issparse(X):
+        seen = np.zeros(X.shape[1], dtype=bool)
+        seen[X.indices[~np.isnan(X.data)]] = True
+        return seen
+    if not np.isnan(X[0]).any():
+        return np.ones(X.shape[1], dtype=bool)
+    seen_anywhere: NDArray[np.bool_] = ~np.isnan(X).all(axis=0)
+    return seen_anywhere
+
+
+def infinity_error(name: str, names: list[str] | None, row: int | None, column: int) -> DataError:
+    """The error about infinity in a row (from 0), if it is known, and a column."""
+    shown = column + 1 if names is None else repr(names[column])
+    place = f"column {shown}" if row is None else f"row {row + 1}, column {shown}"
+    return DataError(
+        f"{name} contains infinity at {place} (the first is 1). "
+        f"Replace it, by NaN or null if it is unknown."
+    )
 
 
 def find_infinity(rows: Any) -> tuple[int, int] | None:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ..state import Info, State
 from .chain import chain_one
 from .codes import Penalty, Quadratic, penalty_of
-from .shared import Matrix, Step, check_finite_step, precision_before, refreshed
+from .shared import Matrix, Step, check_finite_step, kept_after, precision_before, refreshed
 from .small import invert_anyway
 
 
@@ -82,5 +82,6 @@ def learn_batch(state: State, Y: NDArray[Any], reuse: bool) -> Step:
         code=X[-1].copy(),
         n_seen=state.n_seen + len(Y),
         drift=state.drift + Y.size,
+        kept=kept_after(state, np.ones(len(Y))),
     )
     return learned, X, Info(float(before.sum()), float(np.trace(N)))

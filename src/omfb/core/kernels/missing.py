@@ -21,6 +21,7 @@ from .shared import (
     Step,
     check_finite_step,
     inverse_to_keep,
+    kept_after,
     precision_before,
     refreshed,
 )
@@ -342,6 +343,7 @@ def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
     learned = replace(
         state, C=C, G=G, S=S, code=x_before,
         n_seen=state.n_seen + q, drift=state.drift + len(rows.values),
+        kept=kept_after(state, np.diff(rows.starts) / len(C)),
     )  # fmt: skip
     return learned, X, Info(*totals.tolist())
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..state import Info, State
 from .missing import observed_gram
 from .sequence import Block, block_length, small_space
-from .shared import Matrix, Step, gram, recompute_due, refreshed
+from .shared import Matrix, Step, gram, kept_after, recompute_due, refreshed
 from .threads import Team, Work, team
 
 # Of the dictionary that is changed at a time: what the second cache holds beside its inputs.
@@ -98,6 +98,7 @@ class Run:
         self.state = replace(
             state, S=block.S, code=block.code,
             n_seen=state.n_seen + done, drift=state.drift + done * len(self.C),
+            kept=kept_after(state, np.full(done, len(self.C) / len(state.C))),
         )  # fmt: skip
         if recompute_due(self.state) and len(self.C) == len(self.state.C):
             self.G = gram(self.C)

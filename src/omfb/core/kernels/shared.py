@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..state import Info, Rule, State
+from ..state import MOSTLY_OBSERVED, Info, Rule, State
 from .small import invert_anyway, retained_fraction
 
 Matrix = NDArray[np.float64]
@@ -79,6 +79,13 @@ def precision_before(
     S_before = retained_fraction(float(rule.memory), weight, float(rows), float(share)) * S
     S_before += (1.0 - rule.memory) * rule.lam * np.eye(len(S))
     return S_before, inverse_of(S_before)
+
+
+def kept_after(state: State, shares: Matrix) -> float:
+    """What S holds of its start after rows of which these shares were observed, for ρ = 1."""
+    counts = state.weight + np.arange(len(shares))
+    left = np.where(shares >= MOSTLY_OBSERVED, counts / (counts + 1.0), 1.0)
+    return state.kept * float(np.prod(left))
 
 
 def inverse_to_keep(S: Matrix, rule: Rule) -> Matrix:

@@ -60,11 +60,11 @@ def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[
         codes[here] = X_codes[:, :-1]
         at = here.stop
         if model.batch_left == 0 or model.period_left == 0:
-            model = _next_batch(model)
+            model = next_batch(model)
     return model, codes, Info(*(model.judged[0] - judged).tolist())
 
 
-def _next_batch(model: Model) -> Model:
+def next_batch(model: Model) -> Model:
     """The model at the start of a batch, and of a period if one has ended."""
     gappy = model.gappy or model.n_entries < model.n_seen * len(model.C)
     left = batch_rows(model.n_seen, gappy, model.settings)
@@ -110,6 +110,7 @@ def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
         unsure=faded * model.unsure + codes.unsure,
         weight=faded * model.weight + float(weights.sum()),
         held=faded * model.held,
+        kept=faded * model.kept,
         energy=faded * model.energy + float(np.sum(after * codes.residual / (1.0 + leverage))),
         freedom=faded * model.freedom + float(np.sum(after * codes.freedom)),
         n_rows=faded * model.n_rows + float(np.sum(after * rows.shares)),

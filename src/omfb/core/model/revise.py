@@ -58,7 +58,7 @@ def revised(model: Model) -> Model:
         model, C=C, C_codes=None, G=gram(C), S=S, Sigma=Sigma, unsure=np.zeros((r, r)), v=v,
         noise=model.noise * change, errors=errors, weight=0.0, held=1.0,
         energy=model.energy / _shared(model), fade=fade, head_start=head_start, period_left=period,
-        histogram=rescaled(model.histogram, 1.0 / usual),
+        histogram=rescaled(model.histogram, 1.0 / usual), turn=model.turn @ T,
     )  # fmt: skip
     return acquainted(after)
 

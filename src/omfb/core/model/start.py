@@ -104,6 +104,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
         looks=bool(spikes.any()), drops=bool(spikes.any()),
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
+        turn=np.eye(r + 1), kept=1.0,
         known=seen.any(axis=0) | (not settings.scale), first=np.zeros((3, m)),
         whole=np.all(~seen | (np.round(np.where(seen, rows, 0.0)) == rows), axis=0),
     )  # fmt: skip

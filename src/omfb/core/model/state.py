@@ -127,6 +127,10 @@ class Model:
         Features whose units are known; others are missing from what is learned.
     first : ndarray of shape (3, m)
         Of features that are not known: count, mean, and sum of squares about it.
+    turn : ndarray of shape (r + 1, r + 1)
+        What makes codes of now into those of the start, which revisions have turned since.
+    kept : float
+        What S still holds of what it was at the start.
     memory : Memory or None
         How rows in time depend on each other, if they are in time.
     """
@@ -171,6 +175,8 @@ class Model:
     whole: NDArray[np.bool_]
     known: NDArray[np.bool_]
     first: Matrix
+    turn: Matrix
+    kept: float
     memory: Memory | None = None
 
     @property
@@ -254,7 +260,7 @@ def check_model(model: Model) -> None:
     shapes = {
         "G": (R, R), "S": (R, R), "Sigma": (R, R), "unsure": (r, r), "v": (R,), "center": (m,),
         "unit": (m,), "noise": (m,), "counts": (m,), "rarity": (m,), "errors": (2, m),
-        "judged": (2, 2), "trial": (3,), "first": (3, m),
+        "judged": (2, 2), "trial": (3,), "first": (3, m), "turn": (R, R),
     }  # fmt: skip
     for name, shape in shapes.items():
         array = getattr(model, name)
@@ -277,9 +283,11 @@ def check_model(model: Model) -> None:
         _demand(bool((getattr(model, name) >= 0.0).all()), f"{name} is below zero")
     for name in ("n_seen", "n_entries", "checked", "pass_rows"):
         _demand(getattr(model, name) >= 0, f"{name} is below zero")
+    _demand(0.0 <= model.kept <= 1.0, "kept is no share")
     _demand(model.batch_left > 0 and model.period_left > 0, "no rows are left to its batch")
     _demand(r <= model.settings.components_for(m), "more components than it may have")
     _demand(bool((np.diagonal(model.S) > 0.0).all()), "a precision that is not above zero")
+    np.linalg.inv(model.S)  # whose error, that it is singular, is a ValueError
     if model.memory is not None:
         _check_memory(model.memory, m, r)
 

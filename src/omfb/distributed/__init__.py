@@ -1,0 +1,1 @@
+"""Dask collections: answers that stay lazy, and fits by many machines."""

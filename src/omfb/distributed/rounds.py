@@ -1,0 +1,396 @@
+"""A fit by many machines: rounds in which lanes learn side by side, each where its rows lie.
+
+In a round all lanes start from the same state. A lane learns from one chunk of rows after the
+other; what the lanes have learned since the start is added up by a tree, and merged into the state
+of the next round (`omfb.core.merge`). All of it are pure functions as tasks of a scheduler: those
+of a worker that is lost are done again by another, with the same result. The state itself comes
+back to the client after each round, so no more than a round is ever lost.
+
+What comes out depends on the lanes, the seed and the chunks, not on how many workers there are.
+"""
+
+import hashlib
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.merge import Evidence
+from ..core.state import Info
+from ..formats.many import ManyFiles, read_group
+from ..formats.opening import open_file
+from ..formats.reading import Reading
+from ..learner.engine import Engine
+from ..learner.learner import Learner, Now, Snapshot, together
+from ..streams.base import (
+    Position,
+    Source,
+    find_infinity,
+    infinity_error,
+    observed_features,
+)
+from ..streams.blocks import as_rows, check_kind, float_type
+from .lazy import is_frame
+
+# Lanes where nobody says how many: enough for most clusters, and not too many for few chunks.
+USUAL_LANES = 32
+# Rows of a round, at most: as many as were learned from before it, and this share of a pass.
+ROUND_SHARE = 0.25
+# Chunks that a sample of rows is taken from, and that tell whether data are the same.
+SAMPLED_CHUNKS, TELLING_CHUNKS, TELLING_ROWS = 32, 3, 16
+
+
+def client_at_hand() -> Any:
+    """The client of a cluster that is in use; None if there is none."""
+    if "distributed" not in sys.modules:  # nobody can have made one
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+class Chunk(NamedTuple):
+    """How to take the rows of a chunk: which one it is, and in which order."""
+
+    first_row: int
+    seed: tuple[int, int] | None
+    """Of their order; None is as they lie."""
+
+
+class Round(NamedTuple):
+    """What is learned from at once: lanes, each with numbers of chunks, and their seed."""
+
+    lanes: list[list[int]]
+    seed: int | None
+
+
+class Learned(NamedTuple):
+    """What a lane, or several, have learned in a round."""
+
+    evidence: Evidence
+    info: Info
+    observed: NDArray[np.bool_]
+    last: Any
+
+    def plus(self, other: "Learned") -> "Learned":
+        """What both have, the other one being the later."""
+        return Learned(
+            self.evidence.plus(other.evidence),
+            self.info.plus(other.info),
+            self.observed | other.observed,
+            other.last,
+        )
+
+
+class Part(NamedTuple):
+    """A lane on its way."""
+
+    state: Any
+    info: Info
+    observed: NDArray[np.bool_]
+    last: Any
+
+
+class Rounds(Source):
+    """Chunks of rows, in rounds.
+
+    Parameters
+    ----------
+    chunks : list of dask.delayed.Delayed
+    lengths : list of int
+        How many rows each has.
+    n_features : int
+    dtype : numpy.dtype
+    client : distributed.Client
+    lanes : int or None
+        How many learn side by side; None is 32.
+    """
+
+    name = "the Dask collection"
+    time_column: str | None = None
+
+    def __init__(
+        self, chunks: list[Any], lengths: list[int], n_features: int, dtype: np.dtype[Any],
+        client: Any, lanes: int | None = None,
+    ) -> None:  # fmt: skip
+        self._chunks, self._lengths, self._client = chunks, lengths, client
+        self._lanes, self._n_rounds = lanes or USUAL_LANES, 1
+        self.n_rows, self.n_features, self.dtype = sum(lengths), n_features, dtype
+
+    @classmethod
+    def of_collection(cls, X: Any, client: Any, lanes: int | None = None) -> Self:
+        """The rows of a Dask array or dataframe; chunks along its columns are joined."""
+        names = [str(name) for name in X.columns] if is_frame(X) else None
+        if is_frame(X):
+            X = X.to_dask_array(lengths=True)
+        elif np.isnan(X.shape[0]):
+            X = X.compute_chunk_sizes()
+        check_kind(X.dtype, cls.name)
+        chunks = list(X.rechunk({1: -1}).to_delayed()[:, 0])
+        lengths = [int(length) for length in X.chunks[0]]
+        rounds = cls(chunks, lengths, int(X.shape[1]), float_type(X.dtype), client, lanes)
+        rounds.feature_names = names
+        return rounds
+
+    @classmethod
+    def of_files(cls, files: ManyFiles, client: Any, lanes: int | None = None) -> Self:
+        """The rows of files that every worker can read, a group of their rows in a chunk."""
+        from dask import delayed
+
+        read = delayed(read_chunk, pure=False)
+        chunks = [read(files.paths[at], files.reading, group) for at, group in files.groups]
+        lengths = client.gather(client.compute([delayed(len)(chunk) for chunk in chunks]))
+        rounds = cls(chunks, lengths, files.n_features, files.dtype, client, lanes)
+        rounds.name, rounds.feature_names = files.name, files.feature_names
+        return rounds
+
+    def blocks(
+        self,
+        length: int,
+        shuffle: bool | str,
+        rng: np.random.RandomState,
+        position: Position = None,
+    ) -> Iterator[tuple[Any, Position]]:
+        """See `Source.blocks`: here the blocks are rounds, whatever length is asked for."""
+        if shuffle == "uniform":
+            raise ValueError(
+                f"shuffle='uniform' draws single rows, which {self.name} cannot give. "
+                f"Use shuffle=True."
+            )
+        order, seed = np.arange(len(self._chunks)), None
+        if shuffle:
+            order, seed = rng.permutation(len(order)), int(rng.randint(2**31))
+        rounds = rounds_of([self._lengths[at] for at in order], self._lanes)
+        self._n_rounds = len(rounds)
+        for number in range(position or 0, len(rounds)):
+            lanes = [[int(order[at]) for at in lane] for lane in rounds[number]]
+            yield Round(lanes, seed), number + 1
+
+    def learn(self, learner: Learner, work: Any, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Let a learner learn from a round; return the features that are still unseen."""
+        snapshot = learner.snapshot()
+        now, observed = self._computed(
+            self._beginning(snapshot, work)
+            if snapshot.now is None or snapshot.now.head is not None
+            else self._merging(snapshot, work)
+        )
+        learner.restore(replace(snapshot, now=now))
+        return unseen & ~observed
+
+    def fraction(self, position: Position) -> float | None:
+        """See `Source.fraction`."""
+        return (position or 0) / self._n_rounds
+
+    def fingerprint(self) -> dict[str, Any]:
+        """See `Source.fingerprint`: by the first rows of some chunks."""
+        from dask import delayed
+
+        which = np.linspace(0, len(self._chunks) - 1, TELLING_CHUNKS).astype(int)
+        chunks = [self._rows(at)[:TELLING_ROWS] for at in which]
+        digest = hashlib.blake2b(str(self._lengths).encode(), digest_size=16)
+        for rows in self._computed(delayed(list)(chunks)):
+            digest.update(np.ascontiguousarray(rows).tobytes())
+        return {
+            "n_features": self.n_features, "n_rows": self.n_rows, "dtype": str(self.dtype),
+            "lanes": self._lanes, "content": digest.hexdigest(),
+        }  # fmt: skip
+
+    def some_rows(self, n_rows: int) -> Any:
+        """See `Source.some_rows`."""
+        from dask import delayed
+
+        assert self.n_rows is not None
+        count, each = len(self._chunks), n_rows
+        if self.n_rows > n_rows:
+            count = min(SAMPLED_CHUNKS, count)
+            each = -(-n_rows // count)
+        which = np.linspace(0, len(self._chunks) - 1, count).astype(int)
+        chunks = [self._rows(at, 0)[:each] for at in which]
+        return self._computed(delayed(np.concatenate)(chunks))[:n_rows]
+
+    def last_rows(self, n_rows: int) -> Any:
+        """See `Source.last_rows`."""
+        from dask import delayed
+
+        first = len(self._chunks)
+        while first > 0 and sum(self._lengths[first:]) < n_rows:
+            first -= 1
+        chunks = [self._rows(at) for at in range(first, len(self._chunks))]
+        return self._computed(delayed(np.concatenate)(chunks))[-n_rows:]
+
+    # -- tasks ------------------------------------------------------------------------------
+
+    def _chunk(self, at: int, seed: int | None) -> Chunk:
+        return Chunk(sum(self._lengths[:at]), None if seed is None else (seed, at))
+
+    def _rows(self, at: int, seed: int | None = None) -> Any:
+        from dask import delayed
+
+        return delayed(rows_of)(self._chunks[at], self._chunk(at, seed))
+
+    def _beginning(self, snapshot: Snapshot, work: Round) -> Any:
+        """The task by which a young learner learns from a round, one chunk after the other."""
+        from dask import delayed
+
+        which = [at for lane in work.lanes for at in lane]
+        blocks = [self._chunks[at] for at in which]
+        chunks = [self._chunk(at, work.seed) for at in which]
+        return delayed(begin)(delayed(snapshot, traverse=False), blocks, chunks)
+
+    def _merging(self, snapshot: Snapshot, work: Round) -> Any:
+        """The task by which lanes learn from a round."""
+        from dask import delayed
+
+        assert snapshot.now is not None
+        now, engine = delayed(snapshot.now, traverse=False), snapshot.engine
+        lanes = []
+        for lane in work.lanes:
+            part = delayed(begin_lane)(now)
+            for at in lane:
+                chunk = self._chunk(at, work.seed)
+                part = delayed(learn_chunk)(engine, part, self._chunks[at], chunk)
+            lanes.append(delayed(gather)(engine, now, part))
+        while len(lanes) > 1:
+            pairs = zip(lanes[::2], lanes[1::2], strict=False)
+            odd = lanes[-1:] if len(lanes) % 2 else []
+            lanes = [delayed(Learned.plus)(one, other) for one, other in pairs] + odd
+        return delayed(merge)(engine, now, lanes[0])
+
+    def _computed(self, task: Any) -> Any:
+        """The result of a task, which is taken back if nobody waits for it any more."""
+        import dask
+
+        # The state goes with the tasks: what is sent ahead would be lost with its worker.
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
+            future = self._client.compute(task)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+
+def rounds_of(lengths: Sequence[int], lanes: int) -> list[list[list[int]]]:
+    """Cut a pass over chunks of so many rows into rounds of lanes of numbers of chunks.
+
+    A round has as many rows as came before it, so that its lanes cannot go far apart: the first
+    ones are short, and their number is the logarithm of that of the chunks.
+    """
+    most = ROUND_SHARE * sum(lengths)
+    rounds: list[list[list[int]]] = []
+    at = done = 0
+    while at < len(lengths):
+        room, first = min(done, most), at
+        rows = lengths[at]
+        at += 1
+        while at < len(lengths) and rows + lengths[at] <= room:
+            rows += lengths[at]
+            at += 1
+        done += rows
+        count = min(lanes, at - first)
+        rounds.append([part.tolist() for part in np.array_split(np.arange(first, at), count)])
+    return rounds
+
+
+def read_chunk(path: Path, reading: Reading, group: int) -> NDArray[Any]:
+    """The rows of one group of a file."""
+    file = open_file(path, reading)
+    try:
+        return np.concatenate([*read_group(file, group)])
+    finally:
+        file.close()
+
+
+def rows_of(block: Any, chunk: Chunk) -> NDArray[Any]:
+    """The rows of a chunk as floats, in the order they are learned from."""
+    rows = as_rows(block, Rounds.name)
+    if chunk.seed is None:
+        return np.array(rows)
+    return rows[np.random.default_rng(chunk.seed).permutation(len(rows))]
+
+
+@contextmanager
+def errors_in(block: Any, chunk: Chunk) -> Iterator[None]:
+    """Let what a model says of a chunk with infinity in it name the row."""
+    try:
+        yield
+    except ValueError as error:
+        where = find_infinity(as_rows(block, Rounds.name))
+        if where is None:
+            raise
+        raise infinity_error(Rounds.name, None, chunk.first_row + where[0], where[1]) from error
+
+
+def at_home(record: Any) -> Any:
+    """A copy of a dataclass whose arrays, also in dicts, lie as those that are made here.
+
+    What came from another process may lie at any address, and NumPy then adds it up in another
+    order: the result would depend on which worker has done what.
+    """
+
+    def copied(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: copied(item) for name, item in value.items()}
+        return np.array(value) if isinstance(value, np.ndarray) else value
+
+    return replace(
+        record, **{field.name: copied(getattr(record, field.name)) for field in fields(record)}
+    )
+
+
+def begin(
+    snapshot: Snapshot, blocks: list[Any], chunks: list[Chunk]
+) -> tuple[Now, NDArray[np.bool_]]:
+    """What a learner is after chunks of rows, and which features they observe."""
+    learner = Learner.from_snapshot(snapshot)
+    observed = np.zeros(blocks[0].shape[1], bool)
+    for block, chunk in zip(blocks, chunks, strict=True):
+        rows = rows_of(block, chunk)
+        if len(rows):
+            with errors_in(block, chunk):
+                learner.learn(rows)
+            observed |= observed_features(rows)
+    now = learner.snapshot().now
+    assert now is not None
+    return now, observed
+
+
+def begin_lane(now: Now) -> Part:
+    """A lane that has learned nothing yet."""
+    assert now.state is not None
+    unseen = np.zeros(len(now.state.C), bool)
+    return Part(now.state, Info(0.0, 0.0), unseen, None)
+
+
+def learn_chunk(engine: Engine, part: Part, block: Any, chunk: Chunk) -> Part:
+    """A lane after a chunk."""
+    rows = rows_of(block, chunk)
+    if len(rows) == 0:
+        return part
+    rows = rows.astype(part.state.C.dtype, copy=False)
+    with errors_in(block, chunk):
+        state, _, info = engine.step(at_home(part.state), rows, reuse=True)
+    kept = engine.rows_kept(state.rule, rows.shape[1])
+    last = rows[-kept:].copy() if kept else None
+    return Part(state, part.info.plus(info), part.observed | observed_features(rows), last)
+
+
+def gather(engine: Engine, now: Now, part: Part) -> Learned:
+    """What a lane has learned."""
+    evidence = engine.gather(at_home(now.state), at_home(part.state))
+    return Learned(evidence, part.info, part.observed, part.last)
+
+
+def merge(engine: Engine, now: Now, learned: Learned) -> tuple[Now, NDArray[np.bool_]]:
+    """What a learner is after a round, and which features it observed."""
+    state = engine.merged(at_home(now.state), at_home(learned.evidence))
+    last = now.last if learned.last is None else (together((learned.last,)),)
+    return Now(state, now.totals.plus(learned.info), last=last), learned.observed

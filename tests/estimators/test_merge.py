@@ -1,0 +1,78 @@
+"""`omfb.merge`: sites that learn apart, and what they bring back."""
+
+from copy import copy
+
+import numpy as np
+import pytest
+
+import omfb
+from omfb import OMFB, OMFBImputer
+
+from ..making import BOTH, ENGINES, rows, snapshot
+
+
+def sites(estimator, rng, engine, holes=0.2):
+    X = rows(rng, 3000, 12, holes=holes)
+    start = estimator(3, random_state=0, **engine).fit(X[:1000])
+    return start, [copy(start).partial_fit(X[at : at + 500]) for at in range(1000, 3000, 500)], X
+
+
+@BOTH
+@ENGINES
+def test_a_merged_model_has_learned_from_all_rows(estimator, engine, rng):
+    start, models, X = sites(estimator, rng, engine)
+    before = [snapshot(model) for model in (start, *models)]
+    merged = omfb.merge(models, start)
+    assert type(merged) is estimator
+    assert merged.n_samples_seen_ == start.n_samples_seen_ + 2000
+    assert merged.score(X) >= max(model.score(X) for model in models) - 1e-3
+    assert 0.0 < merged.prequential_error_ < 1.0
+    assert [snapshot(model) for model in (start, *models)] == before
+    merged.partial_fit(X[:7])
+
+
+@BOTH
+@ENGINES
+def test_models_are_merged_alike_after_they_were_saved(estimator, engine, rng, tmp_path):
+    start, models, _ = sites(estimator, rng, engine)
+    for at, model in enumerate((start, *models)):
+        model.save(tmp_path / f"{at}.omfb")
+    first, *others = (estimator.load(tmp_path / f"{at}.omfb") for at in range(1 + len(models)))
+    omfb.merge(others, first).save(tmp_path / "loaded.omfb")
+    omfb.merge(models, start).save(tmp_path / "merged.omfb")
+    assert (tmp_path / "loaded.omfb").read_bytes() == (tmp_path / "merged.omfb").read_bytes()
+
+
+def test_models_that_were_fitted_apart_are_refused(rng):
+    X = rows(rng, 1000, 12)
+    start, one, other = (OMFBImputer(3, random_state=0).fit(X[at:]) for at in (0, 100, 200))
+    with pytest.raises(ValueError, match="cannot be merged: they share no start"):
+        omfb.merge([one, other], start)
+    with pytest.raises(ValueError, match="nothing to merge"):
+        omfb.merge([], start)
+    with pytest.raises(ValueError, match="of another kind"):
+        omfb.merge([OMFB(3, memory=0).fit(X)], start)
+
+
+def test_a_start_that_is_too_young_is_refused(rng):
+    X = rows(rng, 300, 12)
+    start = OMFB(3, random_state=0).partial_fit(X[:50])
+    with pytest.raises(ValueError, match="50 rows, too few"):
+        omfb.merge([copy(start).partial_fit(X[50:])], start)
+
+
+def test_a_merged_model_forgets_nobody(rng):
+    """Each site has a component that the others never see."""
+    atoms = np.linalg.qr(rng.standard_normal((20, 5)))[0].T
+    level = np.array([3.0, 0.2, 0.2, 0.2, 0.2])
+
+    def site(at, n=1500):
+        codes = rng.standard_normal((n, 5)) * level
+        codes[:, 1 + at] *= 15.0
+        return codes @ atoms + 0.1 * rng.standard_normal((n, 20))
+
+    start = OMFB(5, random_state=0).fit(np.concatenate([site(at, 300) for at in range(4)]))
+    models = [copy(start).partial_fit(site(at)) for at in range(4)]
+    merged = omfb.merge(models, start)
+    for at in range(4):
+        assert merged.score(site(at)) > 0.95
