@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.blocks import too_large
 from ..core.model import encode as coding
-from ..core.model.check import calibrated
+from ..core.model.check import N_BINS, calibrated
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.learn import learn
 from ..core.model.polish import polished
@@ -121,6 +121,10 @@ class Bayes:
     def check(self, state: Model) -> None:
         """See `Engine.check`."""
         check_model(state)
+        kept = state.memory
+        for histogram in (state.histogram, None if kept is None else kept.histogram):
+            if histogram is not None and histogram.shape != (N_BINS,):
+                raise ValueError("a histogram does not fit")
 
 
 @contextmanager
