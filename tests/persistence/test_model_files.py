@@ -423,3 +423,12 @@ def test_a_lock_does_not_follow_a_link(tmp_path):
         pass
     assert victim.read_text() == "precious"
     assert (tmp_path / ".fit.ckpt.omfb-lock").is_symlink()
+
+
+@pytest.mark.parametrize("name", ["state.histogram", "state.memory.histogram"])
+def test_a_histogram_of_another_length_is_refused(tmp_path, name):
+    OMFB(3, random_state=0, in_time=True).fit(low_rank(100, 8)).save(tmp_path / "m.omfb")
+    header, tensors = read_model(tmp_path / "m.omfb")
+    write_model(tmp_path / "m.omfb", header, {**tensors, name: np.tile(tensors[name], 2)})
+    with pytest.raises(ModelFileError, match="a histogram does not fit"):
+        OMFB.load(tmp_path / "m.omfb")

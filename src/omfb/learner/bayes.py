@@ -11,7 +11,7 @@ from ..core.blocks import too_large
 from ..core.merge import Evidence
 from ..core.model import encode as coding
 from ..core.model import merge as merging
-from ..core.model.check import calibrated, sparing
+from ..core.model.check import N_BINS, calibrated, sparing
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.learn import learn
 from ..core.model.polish import polished
@@ -137,6 +137,10 @@ class Bayes:
     def check(self, state: Model) -> None:
         """See `Engine.check`."""
         check_model(state)
+        kept = state.memory
+        for histogram in (state.histogram, None if kept is None else kept.histogram):
+            if histogram is not None and histogram.shape != (N_BINS,):
+                raise ValueError("a histogram does not fit")
 
 
 @contextmanager

@@ -252,6 +252,10 @@ def least_variance(n_features: int, n_rows: float) -> float:
     return float(1.0 / (2.0 * np.sqrt(a) + a / (1.0 + np.sqrt(a)) ** 2) / n)
 
 
+# No stream is longer; numbers beyond it would overflow where they meet floats.
+LARGEST_COUNT = 2**62
+
+
 def check_model(model: Model) -> None:
     """Refuse, by a ValueError, a model that no learning can have led to."""
     m, R = model.C.shape if model.C.ndim == 2 else (0, 0)
@@ -282,7 +286,7 @@ def check_model(model: Model) -> None:
     for name in ("counts", "histogram", "errors", "judged"):
         _demand(bool((getattr(model, name) >= 0.0).all()), f"{name} is below zero")
     for name in ("n_seen", "n_entries", "checked", "pass_rows"):
-        _demand(getattr(model, name) >= 0, f"{name} is below zero")
+        _demand(0 <= getattr(model, name) < LARGEST_COUNT, f"{name} is no count")
     _demand(0.0 <= model.kept <= 1.0, "kept is no share")
     _demand(model.batch_left > 0 and model.period_left > 0, "no rows are left to its batch")
     _demand(r <= model.settings.components_for(m), "more components than it may have")
