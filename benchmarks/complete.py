@@ -26,6 +26,7 @@ from timing import (
     Curve,
     child,
     limited,
+    measured,
     options,
     race,
     reached,
@@ -215,6 +216,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             limit = BUDGETS[chosen.size][0] / 2
             found = alone(chosen.peer, data, int(chosen.variant), limit, chosen.threads)
             print(json.dumps(found))
+            return
+        if measured(chosen):
             return
         try:
             sets = complete_sets(chosen.size, Path(folder))

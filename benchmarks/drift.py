@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from figures import Panel, draw
 from peers import RULE, tracker
-from timing import limited, options, write
+from timing import limited, measured, options, write
 
 MEMORIES = (0.0, 0.8, 0.9, 0.99, 0.999, 1.0)
 # Features, rank, rows of each phase, rows between two looks at the error.
@@ -134,6 +134,8 @@ def by_phase(errors: list[float]) -> dict[str, float]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     chosen = options(__doc__, "drift", argv)
+    if measured(chosen):
+        return
     m, r, length, every = SIZES[chosen.size]
     found = []
     with limited(chosen.threads):

@@ -29,7 +29,7 @@ from tables import (
     rms,
     soft_impute,
 )
-from timing import Row, limited, options, say, write
+from timing import Row, limited, measured, options, say, write
 
 from omfb import OMFB, OMFBImputer
 
@@ -317,6 +317,8 @@ PARTS: dict[str, Callable[[str], Iterator[Row]]] = {
 
 def main(argv: Sequence[str] | None = None) -> None:
     chosen = options(__doc__, "nothing_set", argv, "set", "before")
+    if chosen.set is None and measured(chosen):
+        return
     rows: list[Row] = []
     absent = []
     with limited(chosen.threads):

@@ -1,30 +1,28 @@
 """RESULTS.md from the JSON of the benchmarks: every number on the page is read from there.
 
-python benchmarks/page.py [--results DIR] [--out FILE]
+python benchmarks/page.py [--results DIR] [--out FILE] [--readme README.md]
 """
 
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from math import log10
 from pathlib import Path
 from typing import Any
 
+import holes_page
+from md import number, settings_of, table
 from peers import OURS
 from timing import RESULTS
 
 HERE = Path(__file__).resolve().parent
 Result = dict[str, Any]
+MARKERS = ("<!-- results -->", "<!-- /results -->")
 
 SIZES = {
     "full": "Full sizes.",
     "quick": "**Quick sizes: small data, few repeats. `make bench` measures the full ones.**",
     "tiny": "**Tiny sizes, of the smoke test: the numbers mean nothing.**",
 }
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    return "never" if value is None else f"{value:.{digits}g}" if value < 1000 else f"{value:.0f}"
 
 
 def duration(taken: Result) -> str:
@@ -37,28 +35,11 @@ def duration(taken: Result) -> str:
     return text
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(head) + " |"
-    yield "|---" + "|---:" * (len(head) - 1) + "|"
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
-    yield ""
-
-
 def versus(other: float | None, ours: float | None) -> str:
     """How many times faster ours is."""
     if ours is None or other is None:
         return ""
     return f" ×{other / ours:.2g}"
-
-
-def settings_of(chosen: Result) -> str:
-    return ", ".join(f"{name}={value}" for name, value in chosen.items()) or "defaults"
-
-
-def untried(tried: int, known: int) -> str:
-    """A peer so slow that not all its settings could be tried is at a disadvantage: say so."""
-    return "" if tried == known else f" ({tried} of {known} settings tried: too slow)"
 
 
 # -- the sections -----------------------------------------------------------------------------
@@ -68,9 +49,15 @@ def head(results: dict[str, Result]) -> Iterator[str]:
     yield "# Side by side: what was measured"
     yield ""
     yield "Written by `benchmarks/page.py` from `benchmarks/results/*.json`; no number is typed by"
-    yield "hand. `benchmarks/nothing_set.py` measures the first section, `make bench` those with"
-    yield "peers, `benchmarks/floor.py` and `benchmarks/files.py` those without. Sections whose"
-    yield "numbers were not measured with this version are left out."
+    yield "hand. `make bench` measures all of it, and `make bench-quick` whether the first three of"
+    yield "each panel are still the first three."
+    yield ""
+    if "holes" in results:
+        yield from holes_page.losses(results["holes"])
+    yield from not_met(results)
+    if "holes" in results:
+        yield from holes_page.verdicts(results["holes"])
+    yield "## How it was measured"
     yield ""
     for size in sorted({result["size"] for result in results.values() if "size" in result}):
         yield SIZES[size]
@@ -79,10 +66,24 @@ def head(results: dict[str, Result]) -> Iterator[str]:
     yield "Measured with " + ", ".join(f"{name} {value}" for name, value in machine.items()) + "."
     yield ""
     yield "All have the same number of threads (threadpoolctl; Numba, SPAMS and cmfrec are told)."
-    yield "Warm-up is outside the clock, and the first call in a new process, import included, is"
-    yield "on its own. All take turns; numbers are medians, with least and most in brackets."
-    yield "**Bold is a peer that is ahead of omfb.**"
+    yield "Warm-up is outside the clock. Where methods race, they take turns, numbers are medians,"
+    yield "with least and most in brackets, and **bold is a peer that is ahead of omfb.**"
     yield ""
+
+
+def not_met(results: dict[str, Result]) -> Iterator[str]:
+    """What was expected of omfb and did not come true."""
+    judged = (results[name] for name in ("nothing_set", "floor") if name in results)
+    rows = [row for result in judged for row in result["rows"] if not row["met"]]
+    if rows:
+        yield "Expectations of omfb that were not met (all of them are in their sections below):"
+        yield ""
+        for row in rows:
+            bounds = {"least": "at least", "most": "at most"}
+            must = [f"{words} {row[k]:.3g}" for k, words in bounds.items() if row[k] is not None]
+            measured = number(row["value"], 4)
+            yield f"- {row['what']}, {row['where']}: {measured}, not {' and '.join(must)}."
+        yield ""
 
 
 def complete(result: Result) -> Iterator[str]:
@@ -154,68 +155,6 @@ def absent(found: Result) -> Iterator[str]:
         if "reason" in peer:
             yield f"- {peer['name']}: {peer['reason']}."
     yield ""
-
-
-def holes(result: Result) -> Iterator[str]:
-    yield "## Rows with holes: time to quality"
-    yield ""
-    yield "RMSE on entries that were hidden; seconds of learning and filling until it was reached"
-    yield "(to one in a thousand), and those that omfb took to be as good: with nothing set, with"
-    yield "the settings that were chosen or with r components, whichever was first. Settings were"
-    yield "chosen, for all alike, by hiding more of what may be seen, outside the clock; those"
-    yield "that were good in longer trials of that kind come first: time may not suffice for all."
-    yield f"KNNImputer and IterativeImputer had {result['slow']:g} s, two at a time."
-    yield ""
-    yield "![curves](results/holes.svg)"
-    yield ""
-    for found in result["sets"]:
-        if "reason" in found:
-            yield f"### {found['name']}: skipped, {found['reason']}"
-            yield ""
-            continue
-        yield f"### {found['name']}: {found['n']} × {found['m']}, r = {found['r']}, " + (
-            f"{100 * found['observed']:.0f} % to be seen"
-        )
-        yield ""
-        yield from holes_table(found)
-
-
-def holes_table(found: Result) -> Iterator[str]:
-    raced = [peer for peer in found["peers"] if "rmse" in peer]
-    ours = next((peer for peer in raced if peer["name"] == OURS), None)
-    rows, ahead = [], []
-    for peer in sorted(raced, key=lambda peer: peer["rmse"]):
-        own = peer["name"].startswith(OURS)
-        better = not own and ours is not None and peer["rmse"] < ours["rmse"]
-        quick = (
-            not own
-            and not better
-            and peer["learns"]
-            and faster(peer["seconds"]["median"], peer["ours"]["median"])
-        )
-        rmse, seconds = f"{peer['rmse']:.4f}", duration(peer["seconds"])
-        rows.append([
-            peer["name"],
-            f"**{rmse}**" if better else rmse,
-            *([snr(found, peer["rmse"])] if not found["in_time"] else []),
-            f"**{seconds}**" if quick else seconds,
-            "" if own else duration(peer["ours"])
-            + (versus(peer["seconds"]["median"], peer["ours"]["median"]) if peer["learns"] else ""),
-            settings_of(peer["chosen"]) + untried(*peer["tried"]),
-        ])  # fmt: skip
-        if better:
-            ahead.append((peer, "in RMSE"))
-        elif quick:
-            ahead.append((peer, "in seconds to its RMSE"))
-    decibel = [] if found["in_time"] else ["SNR, dB"]
-    yield from table(["", "RMSE", *decibel, "s", "omfb as good after, s", "chosen"], rows)
-    yield from explain(ahead)
-    yield from absent(found)
-
-
-def snr(found: Result, rmse: float) -> str:
-    """The paper's: over all entries, of which those to be seen are kept."""
-    return f"{10 * log10(found['variance'] / (found['hidden'] * rmse**2)):.2f}"
 
 
 def drift(result: Result) -> Iterator[str]:
@@ -334,19 +273,19 @@ def files(result: Result) -> Iterator[str]:
 
 def peers_said(results: dict[str, Result]) -> Iterator[str]:
     """Settings of all who took part."""
-    said: dict[str, str] = {}
+    said = dict.fromkeys(holes_page.settings(results["holes"]) if "holes" in results else ())
     for result in results.values():
         for found in result.get("sets", []):
             for peer in found.get("peers", []):
-                said.setdefault(f"{peer['name']}: {peer['settings']}", "")
+                said.setdefault(f"{peer['name']}: {peer['settings']}")
     yield "## Settings"
     yield ""
     yield from (f"- {line}." for line in said)
     yield ""
 
 
-SECTIONS = {"nothing_set": nothing_set, "complete": complete, "holes": holes, "drift": drift,
-            "scaling": scaling, "floor": floor, "files": files}  # fmt: skip
+SECTIONS = {"holes": holes_page.holes, "nothing_set": nothing_set, "complete": complete,
+            "drift": drift, "scaling": scaling, "floor": floor, "files": files}  # fmt: skip
 
 
 def page(results: dict[str, Result]) -> str:
@@ -358,10 +297,20 @@ def page(results: dict[str, Result]) -> str:
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
 
 
+def with_table(text: str, content: str) -> str:
+    """A text in which what is between the markers is exchanged."""
+    before, _, rest = text.partition(MARKERS[0])
+    _, _, after = rest.partition(MARKERS[1])
+    if not after:
+        raise SystemExit(f"page: the text has no {MARKERS[0]} and {MARKERS[1]} to write between")
+    return f"{before}{MARKERS[0]}\n{content.rstrip()}\n{MARKERS[1]}{after}"
+
+
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
+    parser.add_argument("--readme", type=Path, help="whose table between markers to write")
     chosen = parser.parse_args(argv)
     found = {name: chosen.results / f"{name}.json" for name in SECTIONS}
     results = {name: json.loads(p.read_text()) for name, p in found.items() if p.exists()}
@@ -369,6 +318,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         parser.error(f"no results in {chosen.results}: run a benchmark first")
     chosen.out.write_text(page(results))
     print(f"wrote {chosen.out}")
+    if chosen.readme and "holes" in results:
+        text = chosen.readme.read_text()
+        chosen.readme.write_text(with_table(text, "\n".join(holes_page.summary(results["holes"]))))
+        print(f"wrote the table of {chosen.readme}")
 
 
 if __name__ == "__main__":

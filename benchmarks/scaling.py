@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from figures import Panel, draw
-from timing import child, limited, options, resident, spread, write
+from timing import child, limited, measured, options, resident, spread, write
 
 import omfb
 from omfb import Rule
@@ -165,6 +165,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     if chosen.axis:
         with limited(chosen.threads):
             print(json.dumps(memory(chosen.axis, float(chosen.value), chosen.size)))
+        return
+    if measured(chosen):
         return
     found = [measure(axis, chosen) for axis in AXES]
     one, two = (p["seconds"]["median"] for p in found[-1]["points"])

@@ -1,6 +1,7 @@
 """What the benchmarks share: interleaved timing, a table of ratios, what machine it was."""
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
@@ -78,7 +80,10 @@ def interleaved(
 
 
 PACKAGES = ("omfb", "numpy", "scipy", "numba", "scikit-learn")
-PEERS = ("spams-bin", "gensim", "cmfrec", "NonnegMFPy", "pysubtracking", "statsmodels")
+PEERS = (
+    "spams-bin", "gensim", "cmfrec", "NonnegMFPy", "pysubtracking", "statsmodels", "river",
+    "vega_datasets",
+)  # fmt: skip
 
 
 def environment(threads: int) -> dict[str, object]:
@@ -250,6 +255,24 @@ def resident(peak: bool) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
+def cpu_seconds() -> float:
+    """Seconds of the processor that this process and its threads took so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+@cache
+def source_digest() -> str:
+    """Tells one state of omfb's source from another: its version and a digest of what it holds."""
+    import omfb
+
+    folder = Path(omfb.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return f"{version('omfb')}+{digest.hexdigest()[:8]}"
+
+
 def say(what: str) -> None:
     """Where a long benchmark is."""
     print(what, file=sys.stderr, flush=True)
@@ -267,9 +290,22 @@ def child(script: str, arguments: Sequence[str], timeout: float) -> dict[str, An
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def measured(chosen: Any) -> bool:
+    """Whether the result is there, of this size and of this source of omfb."""
+    if not chosen.out.exists():
+        return False
+    found = json.loads(chosen.out.read_text())
+    same = (found.get("size"), found.get("source")) == (chosen.size, source_digest())
+    if same:
+        say(f"{chosen.out} is there: delete it to measure again")
+    return same
+
+
 def write(out: Path, chosen: Any, content: dict[str, Any]) -> None:
     """Write a result with its size and its machine."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    result = {"size": chosen.size, "machine": environment(chosen.threads), **content}
-    out.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
-    print(f"wrote {out}", flush=True)
+    result = {"size": chosen.size, "source": source_digest(),
+              "machine": environment(chosen.threads), **content}  # fmt: skip
+    part = out.with_suffix(".part")
+    part.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+    part.replace(out)  # as a whole, or not at all
