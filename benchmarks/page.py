@@ -210,9 +210,9 @@ def scaling(result: Result) -> Iterator[str]:
             slopes.append(f"seconds for a row grow like its power {found['slope']:.2f}")
         if found["memory_slope"] is not None:
             slopes.append(f"memory like its power {found['memory_slope']:.2f}")
-        if found["axis"] == "threads":
-            slopes.append(f"two threads are {result['speedup']:.2f} times as fast as one")
-        yield f"**{found['axis']}** ({', '.join(fixed)}): {'; '.join(slopes)}."
+        if found["speedup"] is not None:
+            slopes.append(f"two threads are {found['speedup']:.2f} times as fast as one")
+        yield f"**{found['axis']}** ({', '.join(fixed)}): {'; '.join(slopes) or 'see below'}."
         yield ""
         points = found["points"]
         rows = [["µs a row", *(number(1e6 * p["seconds"]["median"]) for p in points)]]
