@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-TRIAL_ROWS = 1500  # at most, of those on which settings are chosen
+TRIAL_ROWS = 1000  # at most, of those on which settings are chosen
 JUDGED = 20261116  # seed of what is hidden; no setting was ever chosen by looking at it
 
 

@@ -18,6 +18,7 @@ from psmf import psmf
 from scipy.special import ndtri
 from tables import biases_of, soft_impute
 
+SETTINGS = 12  # for each method that has any
 HALF = float(ndtri(0.95))  # of a 90 % interval of the normal distribution, in deviations
 
 
@@ -222,8 +223,9 @@ METHODS = (
     Peer(f"{OURS}, tuned", "omfb", omfb,
          grid(n_components=(None, 5, 20), max_iter=(None, 10), noise=(None, "shared")),
          settings="`n_components` None, 5, 20; `max_iter` None, 10; `noise` None, shared"),
-    Peer("cmfrec", "cmfrec", cmfrec, grid(k=(5, 20, 50), lambda_=(10.0, 3.0, 30.0, 1.0)),
-         settings="`CMF`, ALS with offsets, float64; `k` 5, 20, 50; `lambda_` 1, 3, 10, 30",
+    Peer("cmfrec", "cmfrec", cmfrec, grid(k=(5, 20, 50, 3, 8), lambda_=(10.0, 3.0, 30.0, 1.0)),
+         settings="`CMF`, ALS with offsets, float64; `k` 5, 20, 50 (narrow tables: 3, 5, 8); "
+         "`lambda_` 1, 3, 10, 30",
          strength="alternating least squares on the whole matrix, with a level for each row too"),
     Peer("SoftImpute", "numpy", soft, grid(threshold=np.geomspace(0.5, 0.002, 12).tolist()),
          settings="threshold from 0.002 to 0.5 of the largest singular value",
@@ -245,9 +247,10 @@ METHODS = (
          settings="2 to 40 neighbours, weighted or not",
          strength="it copies from similar rows, which no low rank can do"),
     Peer("IterativeImputer", "sklearn", iterative,
-         grid(nearest=(50, 30, 100, None), alpha=(None, 1.0, 10.0)),
+         grid(nearest=(50, 30, 100, None), alpha=(None, 1.0, 10.0)) + grid(
+             nearest=(None,), alpha=(0.1, 0.3, 3.0, 5.0, 20.0, 30.0, 50.0, 100.0, 300.0)),
          settings="`BayesianRidge` or `Ridge` of 1 or 10, on the 30, 50, 100 nearest features "
-         "or on all",
+         "or on all (narrow tables: on all, `Ridge` from 0.1 to 300)",
          strength=EACH),
     Peer("IterativeImputer, ExtraTrees", "sklearn", trees,
          grid(max_iter=(3, 10), max_features=(1.0, 0.3), min_samples_leaf=(1, 3, 10)),
@@ -276,7 +279,7 @@ RATINGS = (
 FAST = (OURS, "cmfrec", "mean")
 # With a thousand features, and of these mostly nothing, they take hours.
 NOT_FOR_RATINGS = ("KNNImputer", "IterativeImputer", "NonnegMFPy", "statsmodels PCA, EM")
-TREES_MOST = 50_000  # cells of a table for which forests end in time
+TREES_MOST = 20_000  # cells of a table for which forests end in time
 
 
 def methods_for(panel: dict[str, Any]) -> Iterator[Peer]:
@@ -293,7 +296,7 @@ def methods_for(panel: dict[str, Any]) -> Iterator[Peer]:
 
 
 def possible(peer: Peer, shape: tuple[int, int]) -> list[dict[str, Any]]:
-    """The settings of a method that make sense for a table, those that mean the same once."""
+    """The first twelve settings that make sense for a table, those that mean the same once."""
     found: dict[str, dict[str, Any]] = {}
     for settings in peer.variants:
         one = dict(settings)
@@ -304,4 +307,4 @@ def possible(peer: Peer, shape: tuple[int, int]) -> list[dict[str, Any]]:
         if one.get("period", 0) > shape[0] / 2:
             continue
         found.setdefault(repr(sorted(one.items(), key=lambda pair: pair[0])), one)
-    return list(found.values())
+    return list(found.values())[:SETTINGS]

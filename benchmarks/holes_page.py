@@ -144,7 +144,17 @@ def verdicts(result: Result) -> Iterator[str]:
     yield f"{100 * CLEARLY:g} %), level or behind; the method's error and processor seconds"
     yield "(without those of choosing its settings), as multiples of omfb's: medians over panels."
     yield ""
+    yield "![errors beside omfb's](results/holes.svg)"
+    yield ""
     yield from table(["", "omfb ahead", "level", "omfb behind", "error ×", "seconds ×"], rows)
+
+
+def ratios(result: Result) -> dict[str, dict[str, float]]:
+    """For the figure: each panel's methods, their error as a multiple of omfb's."""
+    return {
+        panel: {entry.method: entry.rmse / ours_of(entries).rmse for entry in others_of(entries)}
+        for panel, entries in tables_of(result).items()
+    }
 
 
 def holes(result: Result) -> Iterator[str]:

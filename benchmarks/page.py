@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import holes_page
+from figures import draw_ratios
 from md import number, settings_of, table
 from peers import OURS
 from timing import RESULTS
@@ -316,6 +317,8 @@ def main(argv: Sequence[str] | None = None) -> None:
     results = {name: json.loads(p.read_text()) for name, p in found.items() if p.exists()}
     if not results:
         parser.error(f"no results in {chosen.results}: run a benchmark first")
+    if "holes" in results:
+        draw_ratios(chosen.results / "holes.svg", holes_page.ratios(results["holes"]))
     chosen.out.write_text(page(results))
     print(f"wrote {chosen.out}")
     if chosen.readme and "holes" in results:
