@@ -20,8 +20,7 @@ Result = dict[str, Any]
 MARKERS = ("<!-- results -->", "<!-- /results -->")
 
 SIZES = {
-    "full": "Full sizes.",
-    "quick": "**Quick sizes: small data, few repeats. `make bench` measures the full ones.**",
+    "quick": "**Small sizes, few repeats (`--quick`): not for the last digits.**",
     "tiny": "**Tiny sizes, of the smoke test: the numbers mean nothing.**",
 }
 
@@ -60,10 +59,7 @@ def head(results: dict[str, Result]) -> Iterator[str]:
         yield from holes_page.verdicts(results["holes"])
     yield "## How it was measured"
     yield ""
-    for size in sorted({result["size"] for result in results.values() if "size" in result}):
-        yield SIZES[size]
     machine = next(iter(results.values()))["machine"]
-    yield ""
     yield "Measured with " + ", ".join(f"{name} {value}" for name, value in machine.items()) + "."
     yield ""
     yield "All have the same number of threads (threadpoolctl; Numba, SPAMS and cmfrec are told)."
@@ -256,7 +252,7 @@ def nothing_set(result: Result) -> Iterator[str]:
         mark = "" if not must else "met" if row["met"] else "**not met**"
         rows.append([f"{row['what']}: {row['where']}", " and ".join(must), measured, mark])
     yield from table(["", "must", "measured", ""], rows)
-    yield from (f"- {one['name']}: not measured, {one['reason']}." for one in result["absent"])
+    yield from (f"- {one['part']}: not measured, {one['reason']}." for one in result["absent"])
     yield ""
 
 
@@ -293,7 +289,9 @@ def page(results: dict[str, Result]) -> str:
     lines = [*head(results)]
     for name, section in SECTIONS.items():
         if name in results:
-            lines += section(results[name])
+            title, blank, *rest = section(results[name])
+            size = SIZES.get(results[name].get("size", "full"))
+            lines += [title, blank, *([size, ""] if size else []), *rest]
     lines += peers_said(results)
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
 

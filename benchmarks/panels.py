@@ -79,9 +79,7 @@ def _air() -> np.ndarray:
         from omfb.datasets import load_air
     except ImportError as error:
         raise AbsentError("this version of omfb has no omfb.datasets.load_air") from error
-    table = load_air()
-    frame = table if hasattr(table, "select_dtypes") else table.frame
-    return frame.select_dtypes("number").to_numpy(float)
+    return np.asarray(load_air().data, float)
 
 
 def _from(

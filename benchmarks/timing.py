@@ -291,13 +291,13 @@ def child(script: str, arguments: Sequence[str], timeout: float) -> dict[str, An
 
 
 def measured(chosen: Any) -> bool:
-    """Whether the result is there, of this size and of this source of omfb."""
+    """Whether a result is there, of this size and of this source of omfb."""
     if not chosen.out.exists():
         return False
     found = json.loads(chosen.out.read_text())
     same = (found.get("size"), found.get("source")) == (chosen.size, source_digest())
     if same:
-        say(f"{chosen.out} is there: delete it to measure again")
+        say(f"what is in {chosen.out} is not measured again")
     return same
 
 
