@@ -147,3 +147,46 @@ def test_a_peer_that_is_not_installed_is_named_with_the_reason(
     absent = peers.Peer("nobody", "a_package_that_nobody_wrote", lambda data, threads: iter(()))
     assert "a_package_that_nobody_wrote" in (absent.missing() or "")
     assert peers.COMPLETE[0].missing() is None
+
+
+def test_settings_are_chosen_without_a_look_at_what_is_hidden(benchmark) -> None:
+    data = benchmark("data")
+    X = np.random.default_rng(0).standard_normal((80, 12))
+    for pattern in ("points", "runs", "spans"):
+        problem = data.standardised("any", X, pattern, seed=3)
+        trial = problem.again(seed=2)
+        assert np.isnan(problem.X[problem.hidden]).all()
+        assert np.isnan(trial.X[problem.hidden]).all()
+        assert trial.hidden.any()
+        assert not (trial.hidden & problem.hidden).any()
+
+
+def test_each_method_has_twelve_settings_to_choose_from_or_none(benchmark) -> None:
+    fillers = benchmark("fillers")
+    for peer in (*fillers.METHODS, *fillers.IN_TIME, *fillers.RATINGS):
+        wide = fillers.possible(peer, (2000, 200))
+        assert len(wide) in (1, fillers.SETTINGS), peer.name
+        narrow = fillers.possible(peer, (300, 10))
+        assert len({repr(one) for one in narrow}) == len(narrow) <= fillers.SETTINGS
+
+
+def test_the_crps_of_a_certain_guess_is_its_error(benchmark) -> None:
+    holes, fillers, data = benchmark("holes"), benchmark("fillers"), benchmark("data")
+    problem = data.standardised("any", np.arange(40.0).reshape(10, 4), "points", seed=0)
+    guess = np.zeros_like(problem.truth)
+    sure = fillers.Filled.normal(guess, np.full_like(guess, 1e-8))
+    found = holes.scores(problem, sure)
+    np.testing.assert_allclose(found["crps"], np.abs(problem.truth[problem.hidden]).mean())
+    assert found["coverage"] == np.mean(problem.truth[problem.hidden] == 0.0)
+    assert holes.scores(problem, fillers.Filled(guess)).keys() == {"rmse"}
+
+
+def test_one_method_is_ahead_of_another_only_under_every_mask(benchmark) -> None:
+    page = benchmark("holes_page")
+
+    def entry(*errors: float):
+        return page.Entry("any", {mask: {"rmse": error} for mask, error in enumerate(errors)})
+
+    assert entry(0.9, 0.8).ahead_of(entry(1.0, 1.0))
+    assert not entry(0.5, 1.1).ahead_of(entry(1.0, 1.0))
+    assert not entry(0.995, 0.995).ahead_of(entry(1.0, 1.0))  # by less than 1 %
