@@ -97,9 +97,9 @@ def follow(learn: Learner, signal: np.ndarray, seen: np.ndarray, every: int) -> 
         Q = np.linalg.qr(np.asarray(components, dtype=float).T)[0]
         outside = signal[now] - (signal[now] @ Q) @ Q.T
         errors.append(float(np.linalg.norm(outside) / np.linalg.norm(signal[now])))
-        begin = time.perf_counter()
+        begin = time.process_time()
         components = learn(seen[now])
-        seconds += time.perf_counter() - begin
+        seconds += time.process_time() - begin
     return {"errors": errors, "microseconds": 1e6 * seconds / len(seen)}
 
 

@@ -55,6 +55,12 @@ def head(results: dict[str, Result]) -> Iterator[str]:
     if "holes" in results:
         yield from holes_page.losses(results["holes"])
     yield from not_met(results)
+    if "drift" in results:
+        ahead = [line for line in advice(results["drift"]) if "is ahead" in line]
+        if ahead:
+            yield "Streams that drift, omfb with the best of its memories:"
+            yield ""
+            yield from (*ahead, "")
     if "holes" in results:
         yield from holes_page.verdicts(results["holes"])
     yield "## How it was measured"
@@ -86,7 +92,8 @@ def not_met(results: dict[str, Result]) -> Iterator[str]:
 def complete(result: Result) -> Iterator[str]:
     yield "## Complete rows: time to quality"
     yield ""
-    yield "Seconds until ‖X − XQQᵀ‖ is within a share of the SVD's, Q a basis of what was learned."
+    yield "Seconds of the processor until ‖X − XQQᵀ‖ is within a share of the SVD's, Q a basis of"
+    yield "what was learned."
     yield "In brackets the spread; × is how many times as long as omfb it took. The first turn,"
     yield "with a judge in between, gives the errors; later ones, if there was time, the seconds."
     yield ""
@@ -172,15 +179,18 @@ def drift(result: Result) -> Iterator[str]:
         cells = [f"**{e:.3f}**" if best[k] == peer["name"] else f"{e:.3f}" for k, e in errors]
         rows.append([peer["name"], *cells, number(peer["microseconds"])])
     yield from table(["", *phases, "µs a row"], rows)
-    yield from advice(raced, phases, result)
+    yield "Which memory to choose:"
+    yield ""
+    yield from advice(result)
+    yield ""
     yield from absent(result)
 
 
-def advice(raced: list[Result], phases: list[str], result: Result) -> Iterator[str]:
+def advice(result: Result) -> Iterator[str]:
+    """For each phase the best memory, and who else is better still."""
+    raced = [peer for peer in result["peers"] if "phases" in peer]
     mine = [peer for peer in raced if peer["name"].startswith(OURS)]
-    yield "Which memory to choose:"
-    yield ""
-    for phase in phases:
+    for phase in raced[0]["phases"]:
         first = min(mine, key=lambda p: p["phases"][phase])
         other = min((p for p in raced if p not in mine), key=lambda p: p["phases"][phase])
         angle = result["angles"].get(phase, 0)
@@ -192,7 +202,6 @@ def advice(raced: list[Result], phases: list[str], result: Result) -> Iterator[s
             line += f"; **{other['name']} is ahead** (error of omfb ×{gap:.2f}, at ×{cost:.2g} "
             line += "of omfb's time a row)"
         yield line + "."
-    yield ""
 
 
 def scaling(result: Result) -> Iterator[str]:

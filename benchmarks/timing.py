@@ -166,7 +166,7 @@ def limited(threads: int) -> Iterator[None]:
 
 
 Snapshot = Callable[[], Any]
-Judge = Callable[[Snapshot], tuple[float, float]]
+Judge = Callable[[Snapshot], float]  # lower is better
 
 
 class Point(NamedTuple):
@@ -180,32 +180,25 @@ class Point(NamedTuple):
 Curve = list[Point]
 
 
-def race(
-    steps: Iterator[Snapshot],
-    judge: Judge,
-    limit: float,
-    enough: float = -math.inf,
-    most: float = math.inf,
-) -> Curve:
+def race(steps: Iterator[Snapshot], judge: Judge, limit: float, enough: float = -math.inf) -> Curve:
     """Seconds and score of the snapshots that a contestant yields while it learns.
 
-    The clock stands still while a snapshot is judged. A judge returns the score, lower is better,
-    and the seconds that making the result of this snapshot took. Ends when the steps do, after
-    `limit` seconds or `most` steps, or when the score is good enough.
+    Seconds are of the processor: what else the machine does is not counted, nor is judging. Ends
+    when the steps do, after `limit` seconds, or when the score is good enough.
     """
     curve: Curve = []
     seconds, judged = 0.0, 0.0
     for done in count(1):
-        start = time.perf_counter()
+        start = time.process_time()
         snapshot = next(steps, None)
-        seconds += time.perf_counter() - start
-        last = seconds > limit or done >= most
+        seconds += time.process_time() - start
+        last = seconds > limit
         if snapshot is None:
             break
         if seconds >= GROWTH * judged or last:
             judged = seconds
-            score, extra = judge(snapshot)
-            curve.append(Point(seconds + extra, score, done))
+            score = judge(snapshot)
+            curve.append(Point(seconds, score, done))
             last = last or score <= enough or not math.isfinite(score)
         if last:
             break
@@ -216,12 +209,12 @@ def replay(steps: Iterator[Snapshot], judged: Curve) -> Curve:
     """The same steps once more with nothing in between: a judge leaves the caches cold."""
     curve: Curve = []
     done = 0
-    start = time.perf_counter()
+    start = time.process_time()
     for point in judged:
         for _ in range(point.steps - done):
             next(steps)
         done = point.steps
-        curve.append(point._replace(seconds=time.perf_counter() - start))
+        curve.append(point._replace(seconds=time.process_time() - start))
     return curve
 
 
