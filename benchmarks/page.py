@@ -11,7 +11,7 @@ from typing import Any
 
 import holes_page
 from figures import draw_ratios
-from md import number, settings_of, table
+from md import number, table
 from peers import OURS
 from timing import RESULTS
 
@@ -55,6 +55,10 @@ def head(results: dict[str, Result]) -> Iterator[str]:
     if "holes" in results:
         yield from holes_page.losses(results["holes"])
     yield from not_met(results)
+    if "complete" in results:
+        yield "Complete rows: who is near to the SVD sooner than omfb with nothing set:"
+        yield ""
+        yield from (*complete_losses(results["complete"]), "")
     if "drift" in results:
         ahead = [line for line in advice(results["drift"]) if "is ahead" in line]
         if ahead:
@@ -111,7 +115,7 @@ def complete(result: Result) -> Iterator[str]:
 def complete_table(found: Result, targets: list[str]) -> Iterator[str]:
     raced = [peer for peer in found["peers"] if "times" in peer]
     ours = next((peer for peer in raced if peer["name"] == OURS), None)
-    rows, ahead = [], []
+    rows = []
     for peer in raced:
         cells = []
         for target in targets:
@@ -119,8 +123,6 @@ def complete_table(found: Result, targets: list[str]) -> Iterator[str]:
             wins = faster(taken["median"], mine) and peer is not ours
             text = duration(taken) + (versus(taken["median"], mine) if peer is not ours else "")
             cells.append(f"**{text}**" if wins else text)
-            if wins:
-                ahead.append((peer, f"to {target} ({settings_of(taken['variant'])})"))
         cells.append(f"{100 * peer['least']:.2f} %")
         for key in ("memory", "cold"):
             text = number(peer[key]) if key in peer else ""
@@ -129,29 +131,27 @@ def complete_table(found: Result, targets: list[str]) -> Iterator[str]:
         rows.append([peer["name"], *cells])
     heads = [f"s to {target}" for target in targets]
     yield from table(["", *heads, "least", "peak MB", "cold first call, s"], rows)
-    yield from explain(ahead)
     yield "Bold memory: a peer that holds less beside its components than a block of rows and its"
     yield "copies. Bold first call: a peer without compiled kernels to load."
     yield ""
     yield from absent(found)
 
 
+def complete_losses(result: Result) -> Iterator[str]:
+    """Who gets to which quality sooner than omfb with nothing set, and why."""
+    for found in result["sets"]:
+        raced = [peer for peer in found["peers"] if "times" in peer]
+        ours = next(peer for peer in raced if peer["name"] == OURS)["times"]
+        for peer in raced:
+            ahead = [target for target, taken in peer["times"].items()
+                     if faster(taken["median"], ours[target]["median"])]  # fmt: skip
+            if ahead and not peer["name"].startswith(OURS):
+                why = peer["strength"] or "it does less"
+                yield f"- {found['name']}, to {', '.join(ahead)}: **{peer['name']}**: {why}."
+
+
 def faster(seconds: float | None, ours: float | None) -> bool:
     return seconds is not None and (ours is None or seconds < ours)
-
-
-def explain(ahead: list[tuple[Result, str]]) -> Iterator[str]:
-    """Where peers are ahead, and why."""
-    told: dict[str, list[str]] = {}
-    why = {}
-    for peer, where in ahead:
-        told.setdefault(peer["name"], []).append(where)
-        why[peer["name"]] = peer["strength"] or "it does less"
-    for name, places in told.items():
-        yield f"- **{name} is ahead {', '.join(places)}**: {why[name]}."
-    if not told:
-        yield "- No peer gets there sooner than omfb."
-    yield ""
 
 
 def absent(found: Result) -> Iterator[str]:
