@@ -190,3 +190,5 @@ def test_one_method_is_ahead_of_another_only_under_every_mask(benchmark) -> None
     assert entry(0.9, 0.8).ahead_of(entry(1.0, 1.0))
     assert not entry(0.5, 1.1).ahead_of(entry(1.0, 1.0))
     assert not entry(0.995, 0.995).ahead_of(entry(1.0, 1.0))  # by less than 1 %
+    assert not entry(0.97).ahead_of(entry(1.0))  # one mask: by less than 5 %
+    assert entry(0.9).ahead_of(entry(1.0))
