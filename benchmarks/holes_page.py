@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import mean, median
 from typing import Any
 
+from fillers import methods_for
 from md import number, settings_of, table
 from peers import OURS
 
@@ -59,15 +60,19 @@ Tables = dict[str, list[Entry]]
 
 
 def tables_of(result: Result) -> Tables:
-    """The methods of each panel, the best first."""
-    found: dict[str, dict[str, dict[int, Result]]] = {p["name"]: {} for p in result["panels"]}
+    """The methods of each panel, the best first; only panels that all methods are through with."""
+    found: dict[str, dict[str, dict[int, Result]]] = {}
+    through: dict[str, set[str]] = {}
     for one in result["results"]:
+        through.setdefault(one["panel"], set(result["not_installed"])).add(one["method"])
         if "rmse" in one:
-            found[one["panel"]].setdefault(one["method"], {})[one["mask"]] = one
+            found.setdefault(one["panel"], {}).setdefault(one["method"], {})[one["mask"]] = one
     return {
-        panel: sorted((Entry(*pair) for pair in methods.items()), key=lambda entry: entry.rmse)
-        for panel, methods in found.items()
-        if OURS in methods
+        panel["name"]: sorted(
+            (Entry(*pair) for pair in found[panel["name"]].items()), key=lambda entry: entry.rmse
+        )
+        for panel in result["panels"]
+        if {peer.name for peer in methods_for(panel)} <= through.get(panel["name"], set())
     }
 
 
