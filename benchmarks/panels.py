@@ -4,7 +4,7 @@ Three come from files that few have, and say so; whoever lacks them measures the
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
 import numpy as np
@@ -167,8 +167,11 @@ def _tiny(seed: int) -> Holes:
 
 
 def _shared(name: str) -> Panel:
-    origin = "a file that this repository does not have"
-    return Panel(name, origin, lambda seed: with_holes(name, "full", seed))
+    def problem(seed: int) -> Holes:
+        found = with_holes(name, "full", seed)
+        return replace(found, X=found.X.astype(float), truth=found.truth.astype(float))
+
+    return Panel(name, "a file that this repository does not have", problem)
 
 
 STATSMODELS, RIVER, SKLEARN = "statsmodels' data", "river's data", "scikit-learn's data"

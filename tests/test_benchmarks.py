@@ -192,3 +192,15 @@ def test_one_method_is_ahead_of_another_only_under_every_mask(benchmark) -> None
     assert not entry(0.995, 0.995).ahead_of(entry(1.0, 1.0))  # by less than 1 %
     assert not entry(0.97).ahead_of(entry(1.0))  # one mask: by less than 5 %
     assert entry(0.9).ahead_of(entry(1.0))
+
+
+@pytest.mark.parametrize("name", ["seasons", "random walks", "spikes", "ratings", "diabetes"])
+def test_a_panel_hides_what_it_judges_and_each_mask_hides_something_else(
+    benchmark, name: str
+) -> None:
+    panel = next(one for one in benchmark("panels").PANELS if one.name == name)
+    first, second = panel.masked(0), panel.masked(1)
+    assert np.isnan(first.X[first.hidden]).all()
+    assert np.isfinite(first.truth[first.hidden]).all()
+    assert (first.hidden != second.hidden).any()
+    np.testing.assert_array_equal(first.hidden, panel.masked(0).hidden)
