@@ -7,6 +7,7 @@ from typing import Any
 
 from fillers import methods_for
 from md import number, settings_of, table
+from panels import GENERATED, PANELS, TINY
 from peers import OURS
 
 Result = dict[str, Any]
@@ -68,12 +69,18 @@ def tables_of(result: Result) -> Tables:
         if "rmse" in one:
             found.setdefault(one["panel"], {}).setdefault(one["method"], {})[one["mask"]] = one
     return {
-        panel["name"]: sorted(
-            (Entry(*pair) for pair in found[panel["name"]].items()), key=lambda entry: entry.rmse
-        )
+        panel["name"]: _entries(found[panel["name"]])
         for panel in result["panels"]
         if {peer.name for peer in methods_for(panel)} <= through.get(panel["name"], set())
     }
+
+
+def _entries(methods: dict[str, dict[int, Result]]) -> list[Entry]:
+    """The best first, by the masks that all were measured with: means of others do not compare."""
+    common = set.intersection(*(set(by_mask) for by_mask in methods.values()))
+    entries = [Entry(name, {mask: by_mask[mask] for mask in sorted(common)})
+               for name, by_mask in methods.items()]  # fmt: skip
+    return sorted(entries, key=lambda entry: entry.rmse)
 
 
 def ours_of(entries: list[Entry]) -> Entry:
@@ -185,7 +192,7 @@ def holes(result: Result) -> Iterator[str]:
         yield f"### {panel}: {about['n']} × {about['m']}"
         yield ""
         yield (
-            f"From {about['origin']}; {WORDS[about['pattern']]} hidden, "
+            f"{'Generated' if about['origin'] == GENERATED else 'From ' + about['origin']}; {WORDS[about['pattern']]} hidden, "
             f"{100 * about['observed']:.0f} % to be seen"
             f"{', rows in time' if about['in_time'] else ''}; "
             f"{masks} mask{'s' if masks > 1 else ''}."
@@ -196,7 +203,11 @@ def holes(result: Result) -> Iterator[str]:
                   if one["panel"] == panel and "reason" in one}  # fmt: skip
         yield from (f"- {method}: {reason}." for method, reason in failed.items())
         yield ""
-    yield from (f"- {name}: not measured, {why}." for name, why in result["absent"].items())
+    tiny = any(one["name"] == TINY[0].name for one in result["panels"])
+    waiting = [] if tiny else [p.name for p in PANELS if p.name not in tables_of(result)]
+    if waiting:
+        yield f"- Not measured in this run: {'; '.join(waiting)}. `make bench` goes on with them."
+    yield from (f"- {name}: {why}." for name, why in result["absent"].items())
     yield from (f"- {name}: {why}." for name, why in result["not_installed"].items())
     yield ""
 
