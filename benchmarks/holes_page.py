@@ -192,7 +192,8 @@ def holes(result: Result) -> Iterator[str]:
         yield f"### {panel}: {about['n']} × {about['m']}"
         yield ""
         yield (
-            f"{'Generated' if about['origin'] == GENERATED else 'From ' + about['origin']}; {WORDS[about['pattern']]} hidden, "
+            f"{'Generated' if about['origin'] == GENERATED else 'From ' + about['origin']}; "
+            f"{WORDS[about['pattern']]} hidden, "
             f"{100 * about['observed']:.0f} % to be seen"
             f"{', rows in time' if about['in_time'] else ''}; "
             f"{masks} mask{'s' if masks > 1 else ''}."
