@@ -115,9 +115,19 @@ def losses(result: Result) -> Iterator[str]:
                 ])  # fmt: skip
     yield "Every method that had a lower mean error than omfb with nothing set. Bold is ahead under"
     yield f"every mask and by more than {100 * CLEARLY:g} % ({500 * CLEARLY:g} % where there is one"
-    yield "mask only). Seconds are of the processor, to learn and fill."
+    yield "mask only). Seconds are of the processor, to learn and fill. What a method is good at is the"
+    yield "likely reason, of the method and not of the panel: it was not tested here."
     yield ""
-    heads = ["panel", "method", "RMSE", "omfb's", "omfb above", "s", "omfb's s", "why"]
+    heads = [
+        "panel",
+        "method",
+        "RMSE",
+        "omfb's",
+        "omfb above",
+        "s",
+        "omfb's s",
+        "what it is good at",
+    ]
     yield from table(heads, rows) if rows else ["None was.", ""]
     unfair = [
         [panel, f"{100 * ours.of('coverage'):.1f} %", number(ours.of("width"))]
