@@ -115,8 +115,8 @@ def losses(result: Result) -> Iterator[str]:
                 ])  # fmt: skip
     yield "Every method that had a lower mean error than omfb with nothing set. Bold is ahead under"
     yield f"every mask and by more than {100 * CLEARLY:g} % ({500 * CLEARLY:g} % where there is one"
-    yield "mask only). Seconds are of the processor, to learn and fill. What a method is good at is the"
-    yield "likely reason, of the method and not of the panel: it was not tested here."
+    yield "mask only). Seconds are of the processor, to learn and fill. What a method is good at is"
+    yield "the likely reason, of the method and not of the panel: it was not tested here."
     yield ""
     heads = [
         "panel",
