@@ -12,7 +12,7 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -24,8 +24,11 @@ from peers import COMPLETE, OURS, Peer
 from scipy.sparse.linalg import eigsh
 from timing import (
     Curve,
+    Judge,
+    Snapshot,
     child,
     limited,
+    measured,
     options,
     race,
     reached,
@@ -41,7 +44,7 @@ TARGETS = (0.05, 0.01, 0.005)  # above the optimum
 BUDGETS = {"tiny": (0.05, 0.05, 2), "quick": (0.4, 0.5, 2), "full": (4.0, 4.0, 5)}
 
 
-def judge_of(data: Rows) -> Callable[[Any], tuple[float, float]]:
+def judge_of(data: Rows) -> Judge:
     """A judge: how far the span of components is above the best possible error, 0 is best."""
     X = data.mapped()
     n, m = X.shape
@@ -57,10 +60,10 @@ def judge_of(data: Rows) -> Callable[[Any], tuple[float, float]]:
         energy = float(np.trace(kept))
         best = eigsh(kept, data.n_components, return_eigenvectors=False).sum()
 
-    def judge(snapshot: Callable[[], np.ndarray]) -> tuple[float, float]:
+    def judge(snapshot: Snapshot) -> float:
         Q = np.linalg.qr(np.asarray(snapshot(), dtype=float).T)[0]
         captured = np.sum((kept @ Q) ** 2) if n <= m else np.sum(Q * (kept @ Q))
-        return float(np.sqrt(max(energy - captured, 0) / (energy - best)) - 1), 0.0
+        return float(np.sqrt(max(energy - captured, 0) / (energy - best)) - 1)
 
     return judge
 
@@ -215,6 +218,8 @@ def main(argv: Sequence[str] | None = None) -> None:
             limit = BUDGETS[chosen.size][0] / 2
             found = alone(chosen.peer, data, int(chosen.variant), limit, chosen.threads)
             print(json.dumps(found))
+            return
+        if measured(chosen):
             return
         try:
             sets = complete_sets(chosen.size, Path(folder))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 SHARED = Path(__file__).resolve().parents[2] / "shared"
-TRIAL_ROWS = 12_000  # at most, of those on which settings are chosen
+TRIAL_ROWS = 1000  # at most, of those on which settings are chosen
 JUDGED = 20261116  # seed of what is hidden; no setting was ever chosen by looking at it
 
 
@@ -67,7 +67,6 @@ class Holes:
     truth: np.ndarray
     hidden: np.ndarray
     pattern: str
-    n_components: int
     in_time: bool = False
 
     def error(self, filled: np.ndarray) -> float:
@@ -77,8 +76,11 @@ class Holes:
 
     def again(self, seed: int) -> "Holes":
         """The same kind of problem made of what may be seen: for choosing settings."""
-        X = self.X[:TRIAL_ROWS]
-        hidden = PATTERNS[self.pattern](X.shape, np.random.default_rng(seed)) & ~np.isnan(X)
+        rng = np.random.default_rng(seed)
+        X = self.X
+        if len(X) > TRIAL_ROWS:
+            X = X[:TRIAL_ROWS] if self.in_time else X[rng.permutation(len(X))[:TRIAL_ROWS]]
+        hidden = PATTERNS[self.pattern](X.shape, rng) & ~np.isnan(X)
         # A feature without any entry left would teach nothing.
         hidden[:, (~np.isnan(X) & ~hidden).sum(axis=0) == 0] = False
         return replace(self, X=np.where(hidden, np.nan, X), truth=X, hidden=hidden)
@@ -149,6 +151,19 @@ def pixels(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     return rng.random(shape) < 0.25
 
 
+def spans(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """In each row adjacent features, a quarter of them, at a random place."""
+    wide = max(1, shape[1] // 4)
+    first = rng.integers(0, shape[1] - wide + 1, (shape[0], 1))
+    at = np.arange(shape[1])
+    return (first <= at) & (at < first + wide)
+
+
+def ratings(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
+    """A tenth of all entries, at random."""
+    return rng.random(shape) < 0.1
+
+
 def runs(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     """In each series runs of 20 steps, a tenth of it in all."""
     hidden = np.zeros(shape, bool)
@@ -159,7 +174,8 @@ def runs(shape: tuple[int, int], rng: np.random.Generator) -> np.ndarray:
     return hidden
 
 
-PATTERNS = {"blocks": blocks, "pixels": pixels, "runs": runs}
+PATTERNS = {"blocks": blocks, "pixels": pixels, "points": pixels, "spans": spans, "runs": runs,
+            "ratings": ratings}  # fmt: skip
 HOLES = ("faces, blocks", "faces, pixels", "Beijing air", "METR-LA traffic")
 
 
@@ -168,30 +184,30 @@ def with_holes(name: str, size: str, seed: int = JUDGED) -> Holes:
     if size == "tiny":
         rng = np.random.default_rng(0)
         X = np.cumsum(rng.standard_normal((150, 3)), axis=0) @ rng.standard_normal((3, 24))
-        return _panel("tiny", X, 3, seed)
+        return standardised("tiny", X, "runs", seed, in_time=True)
     if name.startswith("faces"):
         pattern = name.split()[1]
         truth = faces()
         if size == "quick":  # every fourth pixel, each way
             truth = np.ascontiguousarray(truth.reshape(400, 64, 64)[:, ::4, ::4].reshape(400, -1))
         hidden = PATTERNS[pattern](truth.shape, np.random.default_rng(seed))
-        return Holes(name, np.where(hidden, np.nan, truth), truth, hidden, pattern, 30)
+        return Holes(name, np.where(hidden, np.nan, truth), truth, hidden, pattern)
     if name.startswith("Beijing"):
-        air = _shared("beijing_air.npz", "x").reshape(35064, -1)
-        return _panel(name, air[: 1500 if size == "quick" else None], 20, seed)
-    speed = _shared("metr_la_week.npz", "speed")
-    return _panel(name, speed[: 1000 if size == "quick" else None], 20, seed)
+        X = _shared("beijing_air.npz", "x").reshape(35064, -1)
+        X = X[:1500] if size == "quick" else X
+    else:
+        X = _shared("metr_la_week.npz", "speed")
+        X = X[:1000] if size == "quick" else X
+    return standardised(name, X, "runs", seed, in_time=True)
 
 
-def _panel(name: str, X: np.ndarray, n_components: int, seed: int) -> Holes:
-    """A panel in time: runs hidden, standardised by what may be seen."""
-    hidden = runs(X.shape, np.random.default_rng(seed)) & ~np.isnan(X)
+def standardised(name: str, X: np.ndarray, pattern: str, seed: int, in_time: bool = False) -> Holes:
+    """A panel of which part is hidden, each column in deviations of what may be seen of it."""
+    hidden = PATTERNS[pattern](X.shape, np.random.default_rng(seed)) & ~np.isnan(X)
     seen = np.where(hidden, np.nan, X)
     centre, scale = np.nanmean(seen, axis=0), np.nanstd(seen, axis=0)
-    scale = np.where(scale > 0, scale, 1)
-    truth = ((X - centre) / scale).astype(np.float32)
-    seen = np.where(hidden, np.float32(np.nan), truth)
-    return Holes(name, seen, truth, hidden, "runs", n_components, in_time=True)
+    truth = (X - centre) / np.where(scale > 0, scale, 1)
+    return Holes(name, np.where(hidden, np.nan, truth), truth, hidden, pattern, in_time)
 
 
 def _shared(file: str, key: str) -> np.ndarray:

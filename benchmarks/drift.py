@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from figures import Panel, draw
 from peers import RULE, tracker
-from timing import limited, options, write
+from timing import limited, measured, options, write
 
 MEMORIES = (0.0, 0.8, 0.9, 0.99, 0.999, 1.0)
 # Features, rank, rows of each phase, rows between two looks at the error.
@@ -97,9 +97,9 @@ def follow(learn: Learner, signal: np.ndarray, seen: np.ndarray, every: int) -> 
         Q = np.linalg.qr(np.asarray(components, dtype=float).T)[0]
         outside = signal[now] - (signal[now] @ Q) @ Q.T
         errors.append(float(np.linalg.norm(outside) / np.linalg.norm(signal[now])))
-        begin = time.perf_counter()
+        begin = time.process_time()
         components = learn(seen[now])
-        seconds += time.perf_counter() - begin
+        seconds += time.process_time() - begin
     return {"errors": errors, "microseconds": 1e6 * seconds / len(seen)}
 
 
@@ -134,6 +134,8 @@ def by_phase(errors: list[float]) -> dict[str, float]:
 
 def main(argv: Sequence[str] | None = None) -> None:
     chosen = options(__doc__, "drift", argv)
+    if measured(chosen):
+        return
     m, r, length, every = SIZES[chosen.size]
     found = []
     with limited(chosen.threads):

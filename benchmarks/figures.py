@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 Line = tuple[Sequence[float], Sequence[float]]
 
@@ -23,20 +24,25 @@ class Panel:
     wide: bool = False
 
 
-def draw(path: Path, panels: Sequence[Panel], ours: str = "omfb") -> None:
-    """Write the panels side by side as SVG; lines whose name starts with `ours` are thick."""
+def _pyplot() -> Any:
     import matplotlib
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     matplotlib.rcParams["svg.hashsalt"] = "omfb"  # the same figure is the same file
+    return pyplot
+
+
+def draw(path: Path, panels: Sequence[Panel], ours: str = "omfb") -> None:
+    """Write the panels side by side as SVG; lines whose name starts with `ours` are thick."""
+    pyplot = _pyplot()
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
     width = 4.6 * sum(2 if panel.wide else 1 for panel in panels)
     figure, axes = pyplot.subplots(
         1, len(panels), figsize=(width, 4.6), squeeze=False, layout="constrained"
     )
-    colours = matplotlib.colormaps["tab20"].colors
+    colours = pyplot.colormaps["tab20"].colors
     for panel, axis in zip(panels, axes[0], strict=True):
         for name, (xs, ys) in panel.lines.items():
             own = name.startswith(ours)
@@ -76,3 +82,27 @@ def _finish(panel: Panel, axis) -> None:
     if panel.top is not None:
         axis.set_ylim(top=panel.top)
     axis.grid(alpha=0.25)
+
+
+def draw_ratios(path: Path, ratios: dict[str, dict[str, float]], most: float = 2.5) -> None:
+    """A line for each panel: the error of each method as a multiple of omfb's."""
+    pyplot = _pyplot()
+    figure, axis = pyplot.subplots(figsize=(8, 1.5 + 0.3 * len(ratios)), layout="constrained")
+    methods = list(dict.fromkeys(name for panel in ratios.values() for name in panel))
+    for number, name in enumerate(methods):
+        shown = {y: panel[name] for y, panel in enumerate(ratios.values())
+                 if panel.get(name, most) < most}  # fmt: skip
+        marker = "osD^vP*Xh<>p8"[number % 13]
+        axis.scatter(shown.values(), shown.keys(), marker=marker, label=name, alpha=0.8, zorder=2)
+    axis.axvline(1.0, color="black", linewidth=1)
+    axis.set_yticks(range(len(ratios)), list(ratios))
+    axis.invert_yaxis()
+    axis.set(xscale="log", ylabel="panel", xlabel="RMSE on hidden entries / omfb's with nothing set"
+             f"\n(below 1 is ahead of omfb; above {most:g} is not shown)")  # fmt: skip
+    ticks = [0.8, 0.9, 1.0, 1.2, 1.5, 2.0]
+    axis.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axis.xaxis.set_minor_formatter("")
+    axis.grid(alpha=0.25)
+    figure.legend(loc="outside lower center", ncols=4, fontsize=8, frameon=False)
+    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    pyplot.close(figure)

@@ -1,263 +1,310 @@
-"""Who takes part where rows have holes: each peer is one small generator, at its best settings.
+"""Who fills panels: each method is one small function, with twelve settings to choose from.
 
-A contestant learns from `problem.X`, where NaN is missing, and yields snapshots: functions that
-return the panel filled. A snapshot's seconds are those of learning so far and of filling once.
+A method learns from `problem.X`, where NaN is missing, and returns a function that fills.
 """
 
 import contextlib
 import io
-import warnings
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from data import Holes
-from peers import OURS, RULE, Peer, tracker
-from timing import Snapshot
+from peers import OURS, Peer, tracker
+from psmf import psmf
+from scipy.special import ndtri
+from tables import biases_of, soft_impute
+
+SETTINGS = 12  # for each method that has any
+HALF = float(ndtri(0.95))  # of a 90 % interval of the normal distribution, in deviations
 
 
-def omfb(problem: Holes, threads: int) -> Iterator[Snapshot]:
-    """Nothing set."""
-    from omfb import OMFBImputer
+@dataclass(frozen=True)
+class Filled:
+    """A panel filled; if a method knows them, deviations of the entries and their 90 % intervals.
 
-    X = problem.X
-    rng = np.random.default_rng(0)
-    model = OMFBImputer(random_state=0)
-    while True:
-        for quarter in np.array_split(rng.permutation(len(X)), 4):
-            model.partial_fit(X[quarter])
-            yield lambda: model.transform(X)
+    Intervals are made when they are asked for, which is outside the clock.
+    """
 
+    values: np.ndarray
+    deviations: np.ndarray | None = None
+    bounds: Callable[[], tuple[np.ndarray, np.ndarray]] | None = None
 
-def omfb_by_rule(
-    problem: Holes, threads: int, r: int = 1, smooth: float = 0.0, **settings: Any
-) -> Iterator[Snapshot]:
-    """Learns from rows in random order; only where it fills are their codes tied in time."""
-    from omfb import OMFB
-
-    X = problem.X
-    rng = np.random.default_rng(0)
-    rule = RULE | settings
-    model = OMFB(r * problem.n_components, shuffle=False, random_state=0, **rule)
-
-    def filled() -> np.ndarray:
-        complete = model.set_params(smooth=smooth).complete(X)
-        model.set_params(smooth=0.0)
-        return complete
-
-    while True:
-        for quarter in np.array_split(rng.permutation(len(X)), 4):
-            model.partial_fit(X[quarter])
-            yield filled
+    @staticmethod
+    def normal(values: np.ndarray, deviations: np.ndarray) -> "Filled":
+        """Intervals of normal distributions."""
+        half = HALF * deviations
+        return Filled(values, deviations, lambda: (values - half, values + half))
 
 
-def our_nmf(problem: Holes, threads: int) -> Iterator[Snapshot]:
-    from omfb.paper.competitors import NMF
-
-    X, least = non_negative(problem.X)
-    model = NMF(problem.n_components, max_iter=10, warm_start=True, random_state=0)
-    while True:
-        model.fit(X)
-        yield lambda: model.codes_ @ model.components_ + least
+Fill = Callable[[], Filled]
 
 
-def nonneg_mfpy(problem: Holes, threads: int) -> Iterator[Snapshot]:
-    from NonnegMFPy import nmf
-
-    X, least = non_negative(problem.X)
-    np.random.seed(0)
-    seen = ~np.isnan(X)
-    model = nmf.NMF(np.where(seen, X, 0), M=seen, n_components=problem.n_components)
-    while True:
-        with contextlib.redirect_stdout(io.StringIO()):
-            model.SolveNMF(maxiters=10, tol=0)
-        yield lambda: model.W @ model.H + least
+def kept(values: np.ndarray) -> Fill:
+    """What was filled while learning."""
+    return lambda: Filled(np.asarray(values))
 
 
-def cmfrec(problem: Holes, threads: int, lambda_: float, r: int) -> Iterator[Snapshot]:
+# -- omfb -------------------------------------------------------------------------------------
+
+
+def omfb(problem: Holes, **settings: Any) -> Fill:
+    from omfb import OMFB, OMFBImputer
+
+    X: Any = problem.X
+    if problem.name == "ratings":  # a sparse matrix of numbers that share one unit
+        X = scipy.sparse.csr_array(np.nan_to_num(X))
+        model: Any = OMFB(random_state=0, **settings).fit(X)
+    else:
+        # As a DatetimeIndex would tell.
+        model = OMFBImputer(random_state=0, in_time=problem.in_time, **settings).fit(X)
+
+    def fill() -> Filled:
+        values, deviations = model.complete(X, return_std=True)
+        return Filled(values, deviations, lambda: model.interval(X, 0.9))
+
+    return fill
+
+
+# -- factorisations ---------------------------------------------------------------------------
+
+
+def cmfrec(problem: Holes, k: int, lambda_: float) -> Fill:
     from cmfrec import CMF
 
-    model = CMF(
-        r * problem.n_components, lambda_=lambda_, nthreads=threads, verbose=False,
-        precompute_for_predictions=False,
-    )  # fmt: skip
-    model.fit(problem.X)
-    yield (
-        lambda: (
-            model.A_ @ model.B_.T + model.user_bias_[:, None] + model.item_bias_ + model.glob_mean_
-        )
-    )
+    X = problem.X
+    if problem.name == "ratings":
+        users, items = np.nonzero(~np.isnan(X))
+        X = scipy.sparse.coo_matrix((X[users, items], (users, items)), X.shape)
+    model = CMF(k, lambda_=lambda_, use_float=False, nthreads=1, verbose=False,
+                precompute_for_predictions=False).fit(X)  # fmt: skip
+    offsets = model.user_bias_[:, None] + model.item_bias_ + model.glob_mean_
+    return lambda: Filled(offsets + model.A_ @ model.B_.T)
 
 
-def tracking(problem: Holes, threads: int, name: str, **settings: Any) -> Iterator[Snapshot]:
-    n, m = problem.X.shape
-    model = tracker(name, m, problem.n_components, **settings)
-    rng = np.random.default_rng(0)
-    while True:
-        order = np.arange(n) if problem.in_time else rng.permutation(n)
-        for start in range(0, n, 50):
-            for row in problem.X[order[start : start + 50]].astype(float):
-                seen = ~np.isnan(row)
-                if seen.any():
-                    model.consume(np.where(seen, row, 0)[:, None], seen)
-            yield lambda: fill(problem.X, model.U)
+def soft(problem: Holes, threshold: float) -> Fill:
+    return kept(soft_impute(problem.X, threshold))
 
 
-def statsmodels_em(problem: Holes, threads: int, max_em_iter: int) -> Iterator[Snapshot]:
+def statsmodels_em(problem: Holes, ncomp: int) -> Fill:
     from statsmodels.multivariate.pca import PCA
 
     n, m = problem.X.shape
-    result = PCA(
-        problem.X.astype(float), ncomp=problem.n_components, missing="fill-em", standardize=False,
-        method="eig" if n > m else "svd", max_em_iter=max_em_iter, tol_em=1e-8,
-    )  # fmt: skip
-    yield lambda: np.asarray(result.projection)
+    result = PCA(problem.X, ncomp=ncomp, missing="fill-em", standardize=False,
+                 method="eig" if n > m else "svd", max_em_iter=100, tol_em=1e-6)  # fmt: skip
+    return lambda: Filled(np.asarray(result.projection))
 
 
-def knn(problem: Holes, threads: int, n_neighbors: int) -> Iterator[Snapshot]:
-    from sklearn.impute import KNNImputer
+def nonneg_mfpy(problem: Holes, rank: int, rounds: int) -> Fill:
+    from NonnegMFPy import nmf
 
-    filled = KNNImputer(n_neighbors=n_neighbors, weights="distance").fit_transform(problem.X)
-    yield lambda: filled
-
-
-def iterative(problem: Holes, threads: int, nearest: int | None) -> Iterator[Snapshot]:
-    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
-    from sklearn.impute import IterativeImputer
-
-    if nearest is not None and nearest >= problem.X.shape[1]:
-        nearest = None
-    imputer = IterativeImputer(n_nearest_features=nearest, random_state=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        filled = imputer.fit_transform(problem.X)
-    yield lambda: filled
+    least = np.minimum(np.nanmin(problem.X, axis=0), 0)  # columns with negative values are shifted
+    seen = ~np.isnan(problem.X)
+    np.random.seed(0)
+    model = nmf.NMF(np.where(seen, problem.X - least, 0), M=seen, n_components=rank)
+    with contextlib.redirect_stdout(io.StringIO()):
+        model.SolveNMF(maxiters=rounds, tol=1e-6)
+    return lambda: Filled(model.W @ model.H + least)
 
 
-def mean_fill(problem: Holes, threads: int) -> Iterator[Snapshot]:
-    filled = np.where(np.isnan(problem.X), np.nanmean(problem.X, axis=0), problem.X)
-    yield lambda: filled
+def tracking(problem: Holes, name: str, rank: int, **settings: float) -> Fill:
+    """GROUSE or PETRELS, two passes over the rows; in time, as they come."""
+    n, m = problem.X.shape
+    model = tracker(name, m, rank, **settings)
+    rng = np.random.default_rng(0)
+    for _ in range(2):
+        for row in problem.X if problem.in_time else problem.X[rng.permutation(n)]:
+            seen = ~np.isnan(row)
+            if seen.any():
+                model.consume(np.where(seen, row, 0.0)[:, None], seen)
+    return lambda: Filled(least_squares(problem.X, model.U))
 
 
-def last_value(problem: Holes, threads: int) -> Iterator[Snapshot]:
-    """The value before in time, and the mean where there is none."""
-    at = np.where(np.isnan(problem.X), -1, np.arange(len(problem.X))[:, None])
-    at = np.maximum.accumulate(at, axis=0)
-    filled = np.take_along_axis(problem.X, np.maximum(at, 0), axis=0)
-    filled = np.where(at < 0, np.nanmean(problem.X, axis=0), filled)
-    yield lambda: filled
-
-
-def interpolation(problem: Holes, threads: int) -> Iterator[Snapshot]:
-    """A straight line between the values before and after in time."""
-    filled, times = problem.X.copy(), np.arange(len(problem.X))
-    for series in filled.T:
-        holes = np.isnan(series)
-        series[holes] = np.interp(times[holes], times[~holes], series[~holes])
-    yield lambda: filled
-
-
-def non_negative(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """X less the least value of each series where that is negative, and those values."""
-    least = np.minimum(np.nanmin(X, axis=0), 0)
-    return X - least, least
-
-
-def fill(X: np.ndarray, U: np.ndarray) -> np.ndarray:
-    """Each row by least squares on what is seen of it; all rows' systems at once."""
+def least_squares(X: np.ndarray, U: np.ndarray) -> np.ndarray:
+    """Each row from what is seen of it; all rows' systems at once."""
     m, r = U.shape
     seen = (~np.isnan(X)).astype(float)
-    products = (U[:, :, None] * U[:, None, :]).reshape(m, r * r)
-    systems = (seen @ products).reshape(-1, r, r)
-    systems += 1e-9 * (np.trace(systems, axis1=1, axis2=2)[:, None, None] + 1) * np.eye(r)
+    systems = (seen @ (U[:, :, None] * U[:, None, :]).reshape(m, r * r)).reshape(-1, r, r)
+    systems += 1e-6 * (np.trace(systems, axis1=1, axis2=2)[:, None, None] + 1) * np.eye(r)
     sides = np.where(np.isnan(X), 0, X) @ U
     return np.linalg.solve(systems, sides[:, :, None])[:, :, 0] @ U.T
 
 
-# Those that were good on other hidden entries come first, for all: time may end before the list.
-FACES = {
-    pattern: tuple({"r": r, "ridge": 0.1, "shrink": shrink} for shrink in (100.0, 30.0))
-    for pattern, r in {"blocks": 2, "pixels": 3}.items()
-}
-IN_TIME = tuple(
-    {"r": 3, "ridge": ridge, "shrink": shrink, "smooth": smooth}
-    for smooth, ridge, shrink in (
-        (0.0, 0.1, 100.0), (0.0, 0.3, 100.0), (0.0, 1.0, 10.0),
-        (30.0, 0.3, 100.0), (30.0, 1.0, 10.0), (30.0, 3.0, 10.0),
-    )
-)  # fmt: skip
-FEW = tuple(
-    {"r": 1, "ridge": ridge, "shrink": shrink}
-    for ridge, shrink in ((0.1, 30.0), (0.1, 100.0), (1.0, 10.0), (1.0, 30.0))
-)
-POSITIVE = "non-negative factors suit sums of positive parts, such as pixels and concentrations"
-SHIFTED = "series with negative values are shifted by their least one"
+def sequential(problem: Holes, **settings: Any) -> Fill:
+    values, deviations = psmf(problem.X, **settings)
+    return lambda: Filled.normal(values, deviations)
 
-TIMELESS: tuple[Peer, ...] = (
-    Peer("masked NMF of omfb", "omfb.paper.competitors", our_nmf,
-         settings=f"multiplicative updates; {SHIFTED}",
-         strength=POSITIVE),
-    Peer("NonnegMFPy", "NonnegMFPy", nonneg_mfpy, settings=f"its defaults; {SHIFTED}",
-         strength=POSITIVE),
-    Peer("cmfrec", "cmfrec", cmfrec,
-         variants=tuple({"lambda_": a, "r": r} for r in (3, 2, 1) for a in (10.0, 30.0, 3.0, 1.0)),
-         settings="`CMF`, ALS with biases, 10 rounds (all its defaults); `lambda_` 1, 3, 10, 30 "
-         "and r, 2r or 3r components chosen",
-         strength="alternating least squares on the whole matrix, with a bias for each row and "
-         "each feature"),
+
+# -- one feature from the others --------------------------------------------------------------
+
+
+def knn(problem: Holes, n_neighbors: int, weights: str) -> Fill:
+    from sklearn.impute import KNNImputer
+
+    imputer = KNNImputer(n_neighbors=n_neighbors, weights=weights)
+    return kept(imputer.fit_transform(problem.X))
+
+
+def iterative(problem: Holes, nearest: int | None, alpha: float | None, **given: Any) -> Fill:
+    """By BayesianRidge, which is the default, or by Ridge of a given strength."""
+    from sklearn.linear_model import BayesianRidge, Ridge
+
+    return by_turns(problem, BayesianRidge() if alpha is None else Ridge(alpha), nearest, **given)
+
+
+def trees(problem: Holes, max_iter: int, **settings: Any) -> Fill:
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    forest = ExtraTreesRegressor(30, random_state=0, **settings)
+    return by_turns(problem, forest, 30, max_iter=max_iter)
+
+
+def by_turns(problem: Holes, estimator: Any, nearest: int | None, max_iter: int = 10) -> Fill:
+    from sklearn.experimental import enable_iterative_imputer  # noqa: F401
+    from sklearn.impute import IterativeImputer
+
+    few = nearest is None or nearest >= problem.X.shape[1]
+    imputer = IterativeImputer(estimator, n_nearest_features=None if few else nearest,
+                               max_iter=max_iter, random_state=0)  # fmt: skip
+    return kept(imputer.fit_transform(problem.X))
+
+
+# -- without learning -------------------------------------------------------------------------
+
+
+def column_means(problem: Holes) -> Fill:
+    mean, deviation = np.nanmean(problem.X, axis=0), np.nanstd(problem.X, axis=0)
+    n = len(problem.X)
+    return lambda: Filled.normal(np.tile(mean, (n, 1)), np.tile(deviation, (n, 1)))
+
+
+def offsets(problem: Holes, strength: float) -> Fill:
+    return kept(biases_of(problem.X, strength))
+
+
+def line(series: np.ndarray) -> np.ndarray:
+    """A series with its gaps filled by straight lines."""
+    times, seen = np.arange(len(series)), ~np.isnan(series)
+    return np.interp(times, times[seen], series[seen])
+
+
+def interpolation(problem: Holes) -> Fill:
+    return kept(np.column_stack([line(series) for series in problem.X.T]))
+
+
+def seasonal(problem: Holes, period: int) -> Fill:
+    """The mean of each phase, and a straight line through what is left."""
+    phases = np.arange(len(problem.X)) % period
+    filled = []
+    for series in problem.X.T:
+        sums = np.bincount(phases, np.nan_to_num(series), period)
+        counts = np.bincount(phases, ~np.isnan(series), period)
+        cycle = (sums + np.nanmean(series)) / (counts + 1)  # a phase that was never seen is average
+        filled.append(line(series - cycle[phases]) + cycle[phases])
+    return kept(np.column_stack(filled))
+
+
+# -- the list ---------------------------------------------------------------------------------
+
+
+def grid(**values: Sequence[Any]) -> tuple[dict[str, Any], ...]:
+    """All combinations."""
+    return tuple(dict(zip(values, one, strict=True)) for one in product(*values.values()))
+
+
+RANKS = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60)
+EACH = "a regression for each feature of its own, with many more parameters than a factorisation"
+NEAR = "values next to each other in time hardly differ, and no other feature tells as much"
+METHODS = (
+    Peer(OURS, "omfb", omfb, settings="`OMFBImputer()`, for ratings `OMFB()`: nothing set"),
+    Peer(f"{OURS}, tuned", "omfb", omfb,
+         grid(n_components=(None, 5, 20), max_iter=(None, 10), noise=(None, "shared")),
+         settings="`n_components` None, 5, 20; `max_iter` None, 10; `noise` None, shared"),
+    Peer("cmfrec", "cmfrec", cmfrec, grid(k=(5, 20, 50, 3, 8), lambda_=(10.0, 3.0, 30.0, 1.0)),
+         settings="`CMF`, ALS with offsets, float64; `k` 5, 20, 50 (narrow tables: 3, 5, 8); "
+         "`lambda_` 1, 3, 10, 30",
+         strength="alternating least squares on the whole matrix, with a level for each row too"),
+    Peer("SoftImpute", "numpy", soft, grid(threshold=np.geomspace(0.5, 0.002, 12).tolist()),
+         settings="threshold from 0.002 to 0.5 of the largest singular value",
+         strength="it solves a convex problem on the whole table, at a threshold made for it"),
+    Peer("statsmodels PCA, EM", "statsmodels.multivariate.pca", statsmodels_em, grid(ncomp=RANKS),
+         settings="100 rounds; `ncomp` 1 to 60",
+         strength="EM on the whole table to the end, at a rank made for it"),
+    Peer("NonnegMFPy", "NonnegMFPy", nonneg_mfpy, grid(rank=RANKS[2:8], rounds=(100, 1000)),
+         settings="rank 3 to 14; 100, 1000 rounds; negative columns shifted",
+         strength="non-negative factors suit sums of positive parts"),
     Peer("GROUSE", "subtracking", tracking,
-         variants=tuple({"name": "Grouse", "step": s} for s in (1e-3, 1e-2, 1e-1)),
-         settings="pysubtracking; `step` 0.001, 0.01, 0.1 chosen",
-         strength="one step along the gradient is little work, though in Python"),
+         grid(name=("Grouse",), rank=(3, 5, 10, 20), step=(1e-3, 1e-2, 1e-1)),
+         settings="pysubtracking, 2 passes; rank 3 to 20; `step` 0.001 to 0.1"),
     Peer("PETRELS", "subtracking", tracking,
-         variants=tuple({"name": "Petrels", "forgetting": f} for f in (0.98, 1.0)),
-         settings="pysubtracking; `forgetting` 0.98 (its default) and 1 chosen",
-         strength="recursive least squares for each feature on its own observations"),
-    Peer("statsmodels PCA, EM", "statsmodels.multivariate.pca", statsmodels_em,
-         variants=tuple({"max_em_iter": n} for n in (3, 10)),
-         settings='`missing="fill-em"`, `max_em_iter` 3, 10 chosen',
-         strength="it solves the whole problem by an SVD in each round"),
-    Peer("KNNImputer", "sklearn", knn, apart=True,
-         variants=({"n_neighbors": 10},),
-         settings='10 neighbours, `weights="distance"`',
+         grid(name=("Petrels",), rank=(3, 5, 10, 20), forgetting=(0.98, 0.999, 1.0)),
+         settings="pysubtracking, 2 passes; rank 3 to 20; `forgetting` 0.98, 0.999, 1"),
+    Peer("KNNImputer", "sklearn", knn,
+         grid(weights=("distance", "uniform"), n_neighbors=(5, 10, 3, 20, 2, 40)),
+         settings="2 to 40 neighbours, weighted or not",
          strength="it copies from similar rows, which no low rank can do"),
-    Peer("IterativeImputer", "sklearn", iterative, apart=True,
-         variants=({"nearest": 30},),
-         settings="`BayesianRidge` (its default) on the 30 nearest features",
-         strength="a regression for each feature of its own on the others: many more parameters "
-         "than a factorisation"),
-    Peer("mean", "numpy", mean_fill, learns=False, settings="of the feature"),
+    Peer("IterativeImputer", "sklearn", iterative,
+         grid(nearest=(50, 30, 100, None), alpha=(None, 1.0, 10.0)) + grid(
+             nearest=(None,), alpha=(0.1, 0.3, 3.0, 5.0, 20.0, 30.0, 50.0, 100.0, 300.0)),
+         settings="`BayesianRidge` or `Ridge` of 1 or 10, on the 30, 50, 100 nearest features "
+         "or on all (narrow tables: on all, `Ridge` from 0.1 to 300)",
+         strength=EACH),
+    Peer("IterativeImputer, ExtraTrees", "sklearn", trees,
+         grid(max_iter=(3, 10), max_features=(1.0, 0.3), min_samples_leaf=(1, 3, 10)),
+         settings="30 trees, 30 nearest features; leaves of 1, 3, 10; all or 0.3 of the features; "
+         "3, 10 rounds",
+         strength="the features depend on each other in ways that are not linear"),
+    Peer("mean", "numpy", column_means, settings="of the feature"),
 )  # fmt: skip
+IN_TIME = (
+    Peer("PSMF", "numpy", sequential,
+         grid(rank=(10, 5), rho=(10.0, 1.0, 0.1), q=(0.1, 0.01)),
+         settings="from its paper's equations; rank 5, 10; `rho` 0.1, 1, 10; `q` 0.01, 0.1"),
+    Peer("rPSMF", "numpy", sequential,
+         grid(robust=(True,), rank=(10, 5), rho=(10.0, 1.0, 0.1), q=(0.1, 0.01)),
+         settings="as PSMF"),
+    Peer("interpolation", "numpy", interpolation, settings="linear in time", strength=NEAR),
+    Peer("seasonal interpolation", "numpy", seasonal,
+         grid(period=(4, 6, 7, 8, 12, 24, 48, 52, 96, 144, 168, 288)),
+         settings="12 periods from 4 to 288",
+         strength="each feature repeats itself, which the others do not tell"),
+)  # fmt: skip
+RATINGS = (
+    Peer("offsets", "numpy", offsets, grid(strength=(1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32)),
+         settings="a level for each row and each feature; ridge 1 to 32"),
+)  # fmt: skip
+FAST = (OURS, "cmfrec", "mean")
+# With a thousand features, and of these mostly nothing, they take hours.
+NOT_FOR_RATINGS = ("KNNImputer", "IterativeImputer", "NonnegMFPy", "statsmodels PCA, EM")
+TREES_MOST = 20_000  # cells of a table for which forests end in time
 
 
-def contestants(problem: Holes) -> tuple[Peer, ...]:
-    """Those for this panel; ours first."""
-    ours = (
-        Peer(OURS, "omfb", omfb, settings="`OMFBImputer()`: nothing set"),
-        Peer(f"{OURS}, tuned", "omfb", omfb_by_rule,
-             variants=IN_TIME if problem.in_time else FACES[problem.pattern],
-             settings="the rule given; faces: `ridge=0.1`, 2r components for blocks and 3r for "
-             "pixels; `shrink` chosen; in time: 3r components; `ridge`, `shrink`, `smooth` chosen"),
-        Peer(f"{OURS}, tuned, r components", "omfb", omfb_by_rule, variants=FEW,
-             settings="the rule given; `ridge` and `shrink` chosen"),
-    )  # fmt: skip
-    if not problem.in_time:
-        return (*ours, *(_for_faces(peer, problem.pattern) for peer in TIMELESS))
-    near = "the series hardly move over so few steps"
-    return (
-        *ours, *TIMELESS,
-        Peer("last value", "numpy", last_value, learns=False, strength=near,
-             settings="of the series"),
-        Peer("interpolation", "numpy", interpolation, learns=False, strength=near,
-             settings="linear in time"),
-    )  # fmt: skip
+def methods_for(panel: dict[str, Any]) -> Iterator[Peer]:
+    """Who takes part: in time those that know of time, and of the large only the fast."""
+    is_ratings = panel["name"] == "ratings"
+    more = IN_TIME if panel["in_time"] else RATINGS if is_ratings else ()
+    for peer in (*METHODS, *more):
+        if (
+            not (panel["large"] and peer.name not in FAST)
+            and not (is_ratings and peer.name in NOT_FOR_RATINGS)
+            and not (peer.train is trees and panel["n"] * panel["m"] > TREES_MOST)
+        ):
+            yield peer
 
 
-def _for_faces(peer: Peer, pattern: str) -> Peer:
-    """A peer as it is; of cmfrec's settings, those first that suit faces with such holes."""
-    if peer.name != "cmfrec":
-        return peer
-    first = {"blocks": (3.0, 2), "pixels": (1.0, 3)}[pattern]
-    order = sorted(peer.variants, key=lambda v: ((v["lambda_"], v["r"]) != first, v["lambda_"]))
-    return replace(peer, variants=tuple(order))
+def possible(peer: Peer, shape: tuple[int, int]) -> list[dict[str, Any]]:
+    """The first twelve settings that make sense for a table, those that mean the same once."""
+    found: dict[str, dict[str, Any]] = {}
+    for settings in peer.variants:
+        one = dict(settings)
+        if one.get("nearest") is not None and one["nearest"] >= shape[1]:
+            one["nearest"] = None
+        if any(one.get(name, 0) >= min(shape) for name in ("ncomp", "rank", "k")):
+            continue
+        if one.get("period", 0) > shape[0] / 2:
+            continue
+        found.setdefault(repr(sorted(one.items(), key=lambda pair: pair[0])), one)
+    return list(found.values())[:SETTINGS]

@@ -1,251 +1,277 @@
-"""Rows with holes: RMSE on entries that were hidden, against seconds of learning and filling.
+"""Panels with holes: how well hidden entries are filled, with which certainty, at what cost.
 
-Settings are chosen, for all alike and outside the clock, by hiding more of what may be seen.
+Each method chooses among its settings by hiding more of what may be seen, in a process of its own
+and with a time limit; then it learns and fills. What is already among the results is not
+computed again.
 
-    python benchmarks/holes.py              # some minutes
-    python benchmarks/holes.py --quick
-    python benchmarks/holes.py --set "faces, pixels" --out one.json
+    python benchmarks/holes.py                      # hours; goes on where it was
+    python benchmarks/holes.py --set "rank 5" --masks 1
+    python benchmarks/holes.py --quick              # are the first three of each panel still so?
 """
 
 import json
 import math
+import multiprocessing
 import time
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
 import numpy as np
-from data import HOLES, AbsentError, Holes, with_holes
-from figures import Panel, draw
-from fillers import contestants
+from data import AbsentError, Holes
+from fillers import IN_TIME, METHODS, RATINGS, Filled, methods_for, possible
+from panels import PANELS, TINY, Panel
 from peers import OURS, Peer
-from timing import Curve, Point, child, limited, options, race, reached, say, spread, write
+from scipy.stats import norm
+from timing import cpu_seconds, limited, options, resident, say, source_digest, write
 
-# Seconds: of a race, of all trials of settings, of a peer in all repeats; repeats; of a slow peer.
-BUDGETS = {
-    "tiny": (0.05, 0.05, 0.05, 2, 60.0),
-    "quick": (0.3, 0.3, 0.3, 2, 4.0),
-    "full": (3.0, 1.5, 1.5, 3, 300.0),
-}
-SLOW_AT_A_TIME = 2
-
-
-def judge_of(problem: Holes) -> Callable[[Any], tuple[float, float]]:
-    def judge(snapshot: Callable[[], np.ndarray]) -> tuple[float, float]:
-        start = time.perf_counter()
-        filled = snapshot()
-        extra = time.perf_counter() - start
-        return problem.error(filled), extra
-
-    return judge
+MASKS = {"tiny": 1, "quick": 1, "full": 5}
+LIMIT = {"tiny": 0.2, "quick": 10.0, "full": 300.0}  # processor seconds to choose settings
+PACKAGES = {
+    "sklearn": "scikit-learn", "statsmodels.multivariate.pca": "statsmodels",
+    "subtracking": "pysubtracking",
+}  # fmt: skip
 
 
-class Contest(NamedTuple):
-    """A panel, who takes part, and what was found of each."""
+@dataclass(frozen=True)
+class Task:
+    """One method on one panel under one mask."""
 
-    problem: Holes
-    peers: tuple[Peer, ...]
-    found: dict[str, dict[str, Any]]
+    panel: Panel
+    peer: Peer
+    mask: int
 
-
-class Choice(NamedTuple):
-    """The settings of a peer, when it stops, and how many settings were tried."""
-
-    settings: dict[str, Any]
-    steps: int
-    tried: int
-
-
-def choose(peer: Peer, problem: Holes, size: str, threads: int) -> Choice:
-    """Settings and steps with the least error on entries hidden for this.
-
-    First all settings, with a share of the budget for each and one snapshot at least; then the
-    two best of them as long as in the race, if more time can change anything.
-    """
-    if len(peer.variants) == 1 and (peer.apart or not peer.learns):
-        return Choice(peer.variants[0], 1, 1)
-    limit, budget = BUDGETS[size][:2]
-    trial = problem.again(seed=2)
-    started = time.perf_counter()
-    best: dict[int, Point] = {}
-    unfinished = set()
-
-    def try_out(number: int, limit: float) -> None:
-        steps = peer.train(trial, threads, **peer.variants[number])
-        curve = race(steps, judge_of(trial), limit)
-        finite = [point for point in curve if math.isfinite(point.score)]
-        best[number] = min(finite, key=lambda p: p.score, default=Point(0.0, math.inf, 1))
-        if next(steps, None) is not None:
-            unfinished.add(number)
-
-    for number in range(len(peer.variants)):
-        try_out(number, budget / len(peer.variants))
-        if time.perf_counter() - started > 3 * budget:
-            break
-    tried = len(best)
-    if tried > 1:
-        for number in unfinished.intersection(sorted(best, key=lambda n: best[n].score)[:2]):
-            try_out(number, limit)
-    chosen = min(best, key=lambda n: best[n].score)
-    return Choice(peer.variants[chosen], best[chosen].steps, tried)
+    @property
+    def key(self) -> dict[str, Any]:
+        """What a result is known by; a method that has changed is measured again."""
+        package = self.peer.package
+        release = source_digest() if package == OURS else version(PACKAGES.get(package, package))
+        return {"panel": self.panel.name, "method": self.peer.name, "mask": self.mask,
+                "version": release}  # fmt: skip
 
 
-def compete(peer: Peer, problem: Holes, size: str, threads: int) -> dict[str, Any]:
-    """One race of one peer, its settings chosen before."""
-    limit = BUDGETS[size][0]
-    try:
-        choice = choose(peer, problem, size, threads)
-        return {**choice._asdict(), "curves": [run(peer, problem, choice, limit, threads)]}
-    except Exception as error:  # a peer may fail in any way: say how
-        return {"reason": f"{type(error).__name__}: {error}"[:200]}
+# -- one task, in a process of its own --------------------------------------------------------
 
 
-def run(peer: Peer, problem: Holes, choice: Choice, limit: float, threads: int) -> Curve:
-    """One race with the settings and the number of steps that were chosen."""
-    steps = peer.train(problem, threads, **choice.settings)
-    return race(steps, judge_of(problem), limit, most=choice.steps)
-
-
-def contest(peers: list[Peer], problem: Holes, size: str, threads: int) -> dict[str, dict]:
-    """All peers in turn, again and again; those that took long, less often."""
-    limit, _, budget, repeats, _ = BUDGETS[size]
-    found = {}
-    for peer in peers:
-        start = time.perf_counter()
-        found[peer.name] = compete(peer, problem, size, threads)
-        say(f"{problem.name}: {peer.name}, {time.perf_counter() - start:.0f} s")
-    for _ in range(1, repeats):
-        for peer in peers:
-            mine = found[peer.name]
-            spent = sum(curve[-1].seconds for curve in mine.get("curves", ()))
-            if "reason" in mine or spent >= budget:
-                continue
-            choice = Choice(mine["settings"], mine["steps"], mine["tried"])
-            mine["curves"].append(run(peer, problem, choice, limit, threads))
+def scores(problem: Holes, filled: Filled) -> dict[str, float]:
+    """RMSE on hidden entries; coverage and width of 90 % intervals and CRPS where there are any."""
+    hidden, truth = problem.hidden, problem.truth[problem.hidden]
+    found = {"rmse": problem.error(filled.values)}
+    if filled.bounds is not None and filled.deviations is not None:
+        low, high = (bound[hidden] for bound in filled.bounds())
+        found["coverage"] = float(np.mean((low <= truth) & (truth <= high)))
+        found["width"] = float(np.mean(high - low))
+        deviations = np.maximum(filled.deviations[hidden].astype(float), 1e-9)
+        z = (truth - filled.values[hidden]) / deviations
+        each = z * (2 * norm.cdf(z) - 1) + 2 * norm.pdf(z) - 1 / math.sqrt(math.pi)
+        found["crps"] = float(np.mean(deviations * each))
     return found
 
 
-def slow_contest(sets: list[Contest], size: str, threads: int) -> None:
-    """Peers that may take minutes, each in a process with a time limit, two at a time."""
-    limit = BUDGETS[size][4]
-
-    def one(pair: tuple[Contest, Peer]) -> None:
-        contest, peer = pair
-        words = ["--peer", peer.name, "--set", contest.problem.name, "--threads", str(threads)]
-        words += [] if size == "full" else [f"--{size}"]
-        contest.found[peer.name] = child(__file__, words, limit)
-        say(f"{contest.problem.name}: {peer.name}")
-
-    waiting = [(c, p) for c in sets for p in c.peers if p.apart and p.name not in c.found]
-    waiting.sort(key=lambda pair: max(pair[0].problem.X.shape), reverse=True)  # the longest first
-    with ThreadPoolExecutor(SLOW_AT_A_TIME) as pool:
-        list(pool.map(one, waiting))
+def timed(function: Callable[[], Any], name: str, found: dict[str, Any]) -> Any:
+    """What a function returns; its seconds, by the clock and of the processor, are noted."""
+    start, start_cpu = time.perf_counter(), cpu_seconds()
+    result = function()
+    found[f"{name}_seconds"] = time.perf_counter() - start
+    found[f"{name}_cpu"] = cpu_seconds() - start_cpu
+    return result
 
 
-def result(peer: Peer, found: dict[str, Any], ours: list[list[Curve]]) -> dict[str, Any]:
-    """What the page needs: the error where it stopped, when, and when omfb was as good."""
-    if "reason" in found:
-        return {**peer.about(), "reason": found["reason"]}
-    curves = [[Point(*point) for point in curve] for curve in found["curves"]]
-    error = float(np.median([curve[-1].score for curve in curves]))
-    # "As good" is within one in a thousand: the last digits take for ever and tell nothing.
-    taken = [reached(curve, 1.001 * curve[-1].score) for curve in curves]
-    return {
-        **peer.about(),
-        "chosen": found["settings"],
-        "tried": [found["tried"], len(peer.variants)],
-        "rmse": error,
-        "seconds": spread(taken),
-        "ours": soonest([spread([reached(c, 1.001 * error) for c in curves]) for curves in ours]),
-        "curve": [point[:2] for point in curves[-1] if math.isfinite(point.score)],
-    }
+def choose(peer: Peer, problem: Holes, limit: float) -> tuple[dict[str, Any], int]:
+    """The settings with the least error on entries hidden for this, and how many were tried."""
+    settings = possible(peer, problem.X.shape) or [peer.variants[0]]
+    if len(settings) == 1:
+        return settings[0], 1
+    trial = problem.again(seed=2)
+    errors: list[float] = []
+    start = cpu_seconds()
+    for one in settings:
+        try:
+            error = trial.error(peer.train(trial, **one)().values)
+        except Exception:  # settings that a method cannot use
+            error = math.inf
+        errors.append(error if math.isfinite(error) else math.inf)
+        if cpu_seconds() - start > limit:
+            break
+    return settings[int(np.argmin(errors))], len(errors)
 
 
-def soonest(times: list[dict[str, Any]]) -> dict[str, Any]:
-    """Of omfb with nothing set, with chosen settings and with r components, the soonest."""
-    return min(times, key=lambda t: math.inf if t["median"] is None else t["median"])
+def warm_up(peer: Peer, problem: Holes) -> None:
+    """Fill a few rows: what is compiled or loaded, is."""
+    few = slice(0, 64)
+    head = replace(problem, X=problem.X[few], truth=problem.truth[few], hidden=problem.hidden[few])
+    try:
+        peer.train(head, **peer.variants[0])()
+    except Exception:  # if more rows do not help, the task will say why
+        return
 
 
-def raced(name: str, chosen: Any) -> Contest:
-    """All peers but the slow ones, on one panel."""
-    problem = with_holes(name, chosen.size)
-    peers = contestants(problem)
-    found = {peer.name: {"reason": why} for peer in peers if (why := peer.missing())}
-    here = [peer for peer in peers if peer.name not in found]
-    warm_up(here, problem, chosen.threads)
-    with limited(chosen.threads):
-        fast = [peer for peer in here if not peer.apart]
-        found |= contest(fast, problem, chosen.size, chosen.threads)
-    return Contest(problem, peers, found)
+def measure(task: Task, limit: float, chosen: dict[str, Any] | None) -> dict[str, Any]:
+    """All that is told of one task."""
+    problem = task.panel.masked(task.mask)
+    found: dict[str, Any] = {}
+    with limited(1):
+        warm_up(task.peer, problem)
+        before = resident(peak=False)
+        if chosen is None:
+            chosen, tried = timed(lambda: choose(task.peer, problem, limit), "choosing", found)
+            found["tried"] = [tried, len(possible(task.peer, problem.X.shape))]
+        fill = timed(lambda: task.peer.train(problem, **chosen), "learning", found)
+        filled = timed(fill, "filling", found)
+        found["memory"] = resident(peak=True) - before
+    found |= {"chosen": chosen, **scores(problem, filled)}
+    if not math.isfinite(found["rmse"]):
+        return {"reason": "it filled in what is not finite"}
+    return found
 
 
-def told(contest: Contest) -> dict[str, Any]:
-    """A panel and its peers, as the page reads them."""
-    problem, peers, found = contest
-    ours = [found[p.name].get("curves", []) for p in peers if p.name.startswith(OURS)]
+def apart(limit: float, function: Callable[..., Any], *arguments: Any) -> dict[str, Any]:
+    """What a function returns in a process of its own, or the reason why it does not."""
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+
+    def run() -> None:
+        try:
+            sender.send(function(*arguments))
+        except Exception as error:  # a method may fail in any way: say how
+            sender.send({"reason": f"{type(error).__name__}: {error}"[:200]})
+
+    process = context.Process(target=run)
+    process.start()
+    sender.close()
+    try:
+        if receiver.poll(limit):
+            return receiver.recv()
+        return {"reason": f"did not end within {limit:g} s"}
+    except EOFError:
+        return {"reason": "it died"}
+    finally:
+        process.kill()
+        process.join()
+
+
+# -- all of them ------------------------------------------------------------------------------
+
+
+def about(panel: Panel) -> dict[str, Any]:
+    """What the page says of a panel, and by what methods are chosen."""
+    try:
+        problem = panel.masked(0)
+    except AbsentError as reason:
+        return {"reason": str(reason)}
     n, m = problem.X.shape
-    return {
-        "name": problem.name, "n": n, "m": m, "r": problem.n_components,
-        "observed": float(np.mean(~np.isnan(problem.X))),
-        "hidden": float(np.mean(problem.hidden)),
-        "variance": float(np.nanvar(problem.truth)),
-        "in_time": problem.in_time,
-        "peers": [result(peer, found[peer.name], ours) for peer in peers],
-    }  # fmt: skip
+    return {"name": panel.name, "origin": panel.origin, "large": panel.large, "n": n, "m": m,
+            "pattern": problem.pattern, "in_time": problem.in_time,
+            "observed": float(np.mean(~np.isnan(problem.X)))}  # fmt: skip
 
 
-def warm_up(peers: list[Peer], problem: Holes, threads: int) -> None:
-    """Let every peer that is raced here fill a few rows: what is compiled or loaded, is."""
-    head = slice(0, 4 * problem.n_components)
-    small = Holes("warm-up", problem.X[head], problem.truth[head], problem.hidden[head],
-                  problem.pattern, problem.n_components // 2, problem.in_time)  # fmt: skip
-    for peer in peers:
-        if peer.apart:
+def tasks(panels: dict[str, Panel], told: list[dict[str, Any]], masks: int) -> Iterator[Task]:
+    """Mask by mask, so that whoever stops early has all methods under fewer masks."""
+    for mask in range(masks):
+        for one in told:
+            if one["name"] in panels and not (one["large"] and mask):
+                yield from (Task(panels[one["name"]], peer, mask) for peer in methods_for(one))
+
+
+def stored(out: Path) -> dict[str, Any]:
+    """What was found before."""
+    return json.loads(out.read_text()) if out.exists() else {"panels": [], "results": []}
+
+
+def found_of(results: list[dict[str, Any]], key: dict[str, Any]) -> dict[str, Any] | None:
+    """The result that has this key."""
+    return next((r for r in results if all(r.get(k) == v for k, v in key.items())), None)
+
+
+def run(chosen: Any, panels: dict[str, Panel], masks: int, limit: float) -> None:
+    """Measure what is not among the results yet; write after each task."""
+    before = stored(chosen.out)
+    results: list[dict[str, Any]] = before["results"]
+    told = {one["name"]: one for one in before["panels"]}
+    absent = {}
+    for name, panel in panels.items():
+        if name not in told:
+            one = apart(limit + 60, about, panel)
+            if "reason" in one:
+                absent[name] = one["reason"]
+            else:
+                told[name] = one
+    order = [panel.name for panel in (*PANELS, *TINY)]
+    known = sorted(told.values(), key=lambda one: order.index(one["name"]))
+    waiting, not_installed = [], {}
+    for task in tasks(panels, known, masks):
+        if reason := task.peer.missing():
+            not_installed[task.peer.name] = reason
+        elif found_of(results, task.key) is None:
+            waiting.append(task)
+
+    def save() -> None:
+        write(chosen.out, chosen, {
+            "panels": known, "absent": absent, "not_installed": not_installed,
+            "methods": [peer.about() for peer in (*METHODS, *IN_TIME, *RATINGS)],
+            "results": results,
+        })  # fmt: skip
+
+    for number, task in enumerate(waiting):
+        say(f"{len(waiting) - number} left: {task.panel.name}, mask {task.mask}, {task.peer.name}")
+        found = once(task, results, limit)
+        same = {name: value for name, value in task.key.items() if name != "version"}
+        old = found_of(results, same)
+        results = [*(result for result in results if result is not old), {**task.key, **found}]
+        save()
+    save()
+
+
+def once(task: Task, results: list[dict[str, Any]], limit: float) -> dict[str, Any]:
+    """One task; what was chosen, or failed, under the first mask holds for the others."""
+    first = found_of(results, {**task.key, "mask": 0}) or {}
+    if "reason" in first:
+        return {"reason": first["reason"]}
+    return apart(4 * limit + 60, measure, task, limit, first.get("chosen"))
+
+
+# -- the quick check --------------------------------------------------------------------------
+
+
+def check(chosen: Any, panels: dict[str, Panel]) -> None:
+    """Measure the first three of each panel again, with the settings that were chosen.
+
+    Only methods that took less than the quick limit: it tells whether the page can be believed,
+    in minutes.
+    """
+    before = stored(chosen.out)
+    same = total = 0
+    for one in before["panels"]:
+        mine = [r for r in before["results"] if r["panel"] == one["name"] and r["mask"] == 0]
+        firsts = sorted((r for r in mine if "rmse" in r), key=lambda r: r["rmse"])[:3]
+        firsts = [r for r in firsts if r["learning_seconds"] < LIMIT["quick"]]
+        if one["large"] or one["name"] not in panels or not firsts:
             continue
-        for settings in (peer.variants[0], peer.variants[-1]):
-            try:
-                with limited(threads):
-                    next(peer.train(small, threads, **settings))()
-            except Exception:  # the race will say why
-                continue
-
-
-def panel(found: dict[str, Any]) -> Panel:
-    lines = {
-        peer["name"]: tuple(zip(*peer["curve"], strict=True))
-        for peer in found["peers"]
-        if peer.get("curve")
-    }
-    worst = next(p["rmse"] for p in found["peers"] if p["name"] == "mean")
-    return Panel(
-        f"{found['name']}, {found['n']} × {found['m']}", "seconds of learning and filling",
-        "RMSE on hidden entries", lines, log_y=False, top=1.25 * worst,
-    )  # fmt: skip
+        peers = {peer.name: peer for peer in methods_for(one)}
+        again = {}
+        for old in firsts:
+            task = Task(panels[one["name"]], peers[old["method"]], 0)
+            found = apart(5 * LIMIT["quick"], measure, task, 0.0, old["chosen"])
+            again[old["method"]] = found.get("rmse", math.inf)
+        order = sorted(again, key=lambda name: again[name])
+        agrees = order == [old["method"] for old in firsts]
+        same, total = same + agrees, total + 1
+        numbers = ", ".join(f"{name} {again[name]:.4f}" for name in order)
+        print(f"{'same ' if agrees else 'OTHER'} order, {one['name']}: {numbers}", flush=True)
+    print(f"the order of the first three is the same on {same} of {total} panels")
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    chosen = options(__doc__, "holes", argv, "peer", "set")
-    if chosen.peer:
-        problem = with_holes(chosen.set, chosen.size)
-        peer = next(peer for peer in contestants(problem) if peer.name == chosen.peer)
-        peer.missing()
-        with limited(chosen.threads):
-            print(json.dumps(compete(peer, problem, chosen.size, chosen.threads)))
+    chosen = options(__doc__, "holes", argv, "set", "masks", "limit")
+    everything = TINY if chosen.size == "tiny" else PANELS
+    panels = {p.name: p for p in everything if chosen.set in (None, p.name)}
+    if chosen.size == "quick":
+        check(chosen, panels)
         return
-    names = {"tiny": HOLES[:1], "quick": HOLES[:3:2], "full": HOLES}[chosen.size]
-    names = (chosen.set,) if chosen.set else names
-    contests, absent = [], []
-    for name in names:
-        try:
-            contests.append(raced(name, chosen))
-        except AbsentError as reason:
-            absent.append({"name": name, "reason": str(reason)})
-    slow_contest(contests, chosen.size, chosen.threads)
-    found = [told(contest) for contest in contests] + absent
-    write(chosen.out, chosen, {"sets": found, "slow": BUDGETS[chosen.size][4]})
-    shown = [panel(one) for one in found if "peers" in one]
-    if shown:
-        draw(chosen.out.with_suffix(".svg"), shown)
+    masks = int(chosen.masks or MASKS[chosen.size])
+    run(chosen, panels, masks, float(chosen.limit or LIMIT[chosen.size]))
 
 
 if __name__ == "__main__":

@@ -1,30 +1,28 @@
 """RESULTS.md from the JSON of the benchmarks: every number on the page is read from there.
 
-python benchmarks/page.py [--results DIR] [--out FILE]
+python benchmarks/page.py [--results DIR] [--out FILE] [--readme README.md]
 """
 
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from math import log10
 from pathlib import Path
 from typing import Any
 
+import holes_page
+from figures import draw_ratios
+from md import number, table
 from peers import OURS
 from timing import RESULTS
 
 HERE = Path(__file__).resolve().parent
 Result = dict[str, Any]
+MARKERS = ("<!-- results -->", "<!-- /results -->")
 
 SIZES = {
-    "full": "Full sizes.",
-    "quick": "**Quick sizes: small data, few repeats. `make bench` measures the full ones.**",
+    "quick": "**Small sizes, few repeats (`--quick`): not for the last digits.**",
     "tiny": "**Tiny sizes, of the smoke test: the numbers mean nothing.**",
 }
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    return "never" if value is None else f"{value:.{digits}g}" if value < 1000 else f"{value:.0f}"
 
 
 def duration(taken: Result) -> str:
@@ -37,28 +35,11 @@ def duration(taken: Result) -> str:
     return text
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield "| " + " | ".join(head) + " |"
-    yield "|---" + "|---:" * (len(head) - 1) + "|"
-    for row in rows:
-        yield "| " + " | ".join(row) + " |"
-    yield ""
-
-
 def versus(other: float | None, ours: float | None) -> str:
     """How many times faster ours is."""
     if ours is None or other is None:
         return ""
     return f" ×{other / ours:.2g}"
-
-
-def settings_of(chosen: Result) -> str:
-    return ", ".join(f"{name}={value}" for name, value in chosen.items()) or "defaults"
-
-
-def untried(tried: int, known: int) -> str:
-    """A peer so slow that not all its settings could be tried is at a disadvantage: say so."""
-    return "" if tried == known else f" ({tried} of {known} settings tried: too slow)"
 
 
 # -- the sections -----------------------------------------------------------------------------
@@ -68,27 +49,55 @@ def head(results: dict[str, Result]) -> Iterator[str]:
     yield "# Side by side: what was measured"
     yield ""
     yield "Written by `benchmarks/page.py` from `benchmarks/results/*.json`; no number is typed by"
-    yield "hand. `benchmarks/nothing_set.py` measures the first section, `make bench` those with"
-    yield "peers, `benchmarks/floor.py` and `benchmarks/files.py` those without. Sections whose"
-    yield "numbers were not measured with this version are left out."
+    yield "hand. `make bench` measures all of it, and `make bench-quick` whether the first three of"
+    yield "each panel are still the first three."
     yield ""
-    for size in sorted({result["size"] for result in results.values() if "size" in result}):
-        yield SIZES[size]
+    if "holes" in results:
+        yield from holes_page.losses(results["holes"])
+    yield from not_met(results)
+    if "complete" in results:
+        yield "Complete rows: who is near to the SVD sooner than omfb with nothing set:"
+        yield ""
+        yield from (*complete_losses(results["complete"]), "")
+    if "drift" in results:
+        ahead = [line for line in advice(results["drift"]) if "is ahead" in line]
+        if ahead:
+            yield "Streams that drift, omfb with the best of its memories:"
+            yield ""
+            yield from (*ahead, "")
+    if "holes" in results:
+        yield from holes_page.verdicts(results["holes"])
+    yield "## How it was measured"
+    yield ""
     machine = next(iter(results.values()))["machine"]
-    yield ""
     yield "Measured with " + ", ".join(f"{name} {value}" for name, value in machine.items()) + "."
     yield ""
     yield "All have the same number of threads (threadpoolctl; Numba, SPAMS and cmfrec are told)."
-    yield "Warm-up is outside the clock, and the first call in a new process, import included, is"
-    yield "on its own. All take turns; numbers are medians, with least and most in brackets."
-    yield "**Bold is a peer that is ahead of omfb.**"
+    yield "Warm-up is outside the clock. Where methods race, they take turns, numbers are medians,"
+    yield "with least and most in brackets, and **bold is a peer that is ahead of omfb.**"
     yield ""
+
+
+def not_met(results: dict[str, Result]) -> Iterator[str]:
+    """What was expected of omfb and did not come true."""
+    judged = (results[name] for name in ("nothing_set", "floor") if name in results)
+    rows = [row for result in judged for row in result["rows"] if not row["met"]]
+    if rows:
+        yield "Expectations of omfb that were not met (all of them are in their sections below):"
+        yield ""
+        for row in rows:
+            bounds = {"least": "at least", "most": "at most"}
+            must = [f"{words} {row[k]:.3g}" for k, words in bounds.items() if row[k] is not None]
+            measured = number(row["value"], 4)
+            yield f"- {row['what']}, {row['where']}: {measured}, not {' and '.join(must)}."
+        yield ""
 
 
 def complete(result: Result) -> Iterator[str]:
     yield "## Complete rows: time to quality"
     yield ""
-    yield "Seconds until ‖X − XQQᵀ‖ is within a share of the SVD's, Q a basis of what was learned."
+    yield "Seconds of the processor until ‖X − XQQᵀ‖ is within a share of the SVD's, Q a basis of"
+    yield "what was learned."
     yield "In brackets the spread; × is how many times as long as omfb it took. The first turn,"
     yield "with a judge in between, gives the errors; later ones, if there was time, the seconds."
     yield ""
@@ -106,7 +115,7 @@ def complete(result: Result) -> Iterator[str]:
 def complete_table(found: Result, targets: list[str]) -> Iterator[str]:
     raced = [peer for peer in found["peers"] if "times" in peer]
     ours = next((peer for peer in raced if peer["name"] == OURS), None)
-    rows, ahead = [], []
+    rows = []
     for peer in raced:
         cells = []
         for target in targets:
@@ -114,8 +123,6 @@ def complete_table(found: Result, targets: list[str]) -> Iterator[str]:
             wins = faster(taken["median"], mine) and peer is not ours
             text = duration(taken) + (versus(taken["median"], mine) if peer is not ours else "")
             cells.append(f"**{text}**" if wins else text)
-            if wins:
-                ahead.append((peer, f"to {target} ({settings_of(taken['variant'])})"))
         cells.append(f"{100 * peer['least']:.2f} %")
         for key in ("memory", "cold"):
             text = number(peer[key]) if key in peer else ""
@@ -124,29 +131,27 @@ def complete_table(found: Result, targets: list[str]) -> Iterator[str]:
         rows.append([peer["name"], *cells])
     heads = [f"s to {target}" for target in targets]
     yield from table(["", *heads, "least", "peak MB", "cold first call, s"], rows)
-    yield from explain(ahead)
     yield "Bold memory: a peer that holds less beside its components than a block of rows and its"
     yield "copies. Bold first call: a peer without compiled kernels to load."
     yield ""
     yield from absent(found)
 
 
+def complete_losses(result: Result) -> Iterator[str]:
+    """Who gets to which quality sooner than omfb with nothing set, and why."""
+    for found in result["sets"]:
+        raced = [peer for peer in found["peers"] if "times" in peer]
+        ours = next(peer for peer in raced if peer["name"] == OURS)["times"]
+        for peer in raced:
+            ahead = [target for target, taken in peer["times"].items()
+                     if faster(taken["median"], ours[target]["median"])]  # fmt: skip
+            if ahead and not peer["name"].startswith(OURS):
+                why = peer["strength"] or "it does less"
+                yield f"- {found['name']}, to {', '.join(ahead)}: **{peer['name']}**: {why}."
+
+
 def faster(seconds: float | None, ours: float | None) -> bool:
     return seconds is not None and (ours is None or seconds < ours)
-
-
-def explain(ahead: list[tuple[Result, str]]) -> Iterator[str]:
-    """Where peers are ahead, and why."""
-    told: dict[str, list[str]] = {}
-    why = {}
-    for peer, where in ahead:
-        told.setdefault(peer["name"], []).append(where)
-        why[peer["name"]] = peer["strength"] or "it does less"
-    for name, places in told.items():
-        yield f"- **{name} is ahead {', '.join(places)}**: {why[name]}."
-    if not told:
-        yield "- No peer gets there sooner than omfb."
-    yield ""
 
 
 def absent(found: Result) -> Iterator[str]:
@@ -154,68 +159,6 @@ def absent(found: Result) -> Iterator[str]:
         if "reason" in peer:
             yield f"- {peer['name']}: {peer['reason']}."
     yield ""
-
-
-def holes(result: Result) -> Iterator[str]:
-    yield "## Rows with holes: time to quality"
-    yield ""
-    yield "RMSE on entries that were hidden; seconds of learning and filling until it was reached"
-    yield "(to one in a thousand), and those that omfb took to be as good: with nothing set, with"
-    yield "the settings that were chosen or with r components, whichever was first. Settings were"
-    yield "chosen, for all alike, by hiding more of what may be seen, outside the clock; those"
-    yield "that were good in longer trials of that kind come first: time may not suffice for all."
-    yield f"KNNImputer and IterativeImputer had {result['slow']:g} s, two at a time."
-    yield ""
-    yield "![curves](results/holes.svg)"
-    yield ""
-    for found in result["sets"]:
-        if "reason" in found:
-            yield f"### {found['name']}: skipped, {found['reason']}"
-            yield ""
-            continue
-        yield f"### {found['name']}: {found['n']} × {found['m']}, r = {found['r']}, " + (
-            f"{100 * found['observed']:.0f} % to be seen"
-        )
-        yield ""
-        yield from holes_table(found)
-
-
-def holes_table(found: Result) -> Iterator[str]:
-    raced = [peer for peer in found["peers"] if "rmse" in peer]
-    ours = next((peer for peer in raced if peer["name"] == OURS), None)
-    rows, ahead = [], []
-    for peer in sorted(raced, key=lambda peer: peer["rmse"]):
-        own = peer["name"].startswith(OURS)
-        better = not own and ours is not None and peer["rmse"] < ours["rmse"]
-        quick = (
-            not own
-            and not better
-            and peer["learns"]
-            and faster(peer["seconds"]["median"], peer["ours"]["median"])
-        )
-        rmse, seconds = f"{peer['rmse']:.4f}", duration(peer["seconds"])
-        rows.append([
-            peer["name"],
-            f"**{rmse}**" if better else rmse,
-            *([snr(found, peer["rmse"])] if not found["in_time"] else []),
-            f"**{seconds}**" if quick else seconds,
-            "" if own else duration(peer["ours"])
-            + (versus(peer["seconds"]["median"], peer["ours"]["median"]) if peer["learns"] else ""),
-            settings_of(peer["chosen"]) + untried(*peer["tried"]),
-        ])  # fmt: skip
-        if better:
-            ahead.append((peer, "in RMSE"))
-        elif quick:
-            ahead.append((peer, "in seconds to its RMSE"))
-    decibel = [] if found["in_time"] else ["SNR, dB"]
-    yield from table(["", "RMSE", *decibel, "s", "omfb as good after, s", "chosen"], rows)
-    yield from explain(ahead)
-    yield from absent(found)
-
-
-def snr(found: Result, rmse: float) -> str:
-    """The paper's: over all entries, of which those to be seen are kept."""
-    return f"{10 * log10(found['variance'] / (found['hidden'] * rmse**2)):.2f}"
 
 
 def drift(result: Result) -> Iterator[str]:
@@ -236,15 +179,18 @@ def drift(result: Result) -> Iterator[str]:
         cells = [f"**{e:.3f}**" if best[k] == peer["name"] else f"{e:.3f}" for k, e in errors]
         rows.append([peer["name"], *cells, number(peer["microseconds"])])
     yield from table(["", *phases, "µs a row"], rows)
-    yield from advice(raced, phases, result)
+    yield "Which memory to choose:"
+    yield ""
+    yield from advice(result)
+    yield ""
     yield from absent(result)
 
 
-def advice(raced: list[Result], phases: list[str], result: Result) -> Iterator[str]:
+def advice(result: Result) -> Iterator[str]:
+    """For each phase the best memory, and who else is better still."""
+    raced = [peer for peer in result["peers"] if "phases" in peer]
     mine = [peer for peer in raced if peer["name"].startswith(OURS)]
-    yield "Which memory to choose:"
-    yield ""
-    for phase in phases:
+    for phase in raced[0]["phases"]:
         first = min(mine, key=lambda p: p["phases"][phase])
         other = min((p for p in raced if p not in mine), key=lambda p: p["phases"][phase])
         angle = result["angles"].get(phase, 0)
@@ -256,7 +202,6 @@ def advice(raced: list[Result], phases: list[str], result: Result) -> Iterator[s
             line += f"; **{other['name']} is ahead** (error of omfb ×{gap:.2f}, at ×{cost:.2g} "
             line += "of omfb's time a row)"
         yield line + "."
-    yield ""
 
 
 def scaling(result: Result) -> Iterator[str]:
@@ -271,9 +216,9 @@ def scaling(result: Result) -> Iterator[str]:
             slopes.append(f"seconds for a row grow like its power {found['slope']:.2f}")
         if found["memory_slope"] is not None:
             slopes.append(f"memory like its power {found['memory_slope']:.2f}")
-        if found["axis"] == "threads":
-            slopes.append(f"two threads are {result['speedup']:.2f} times as fast as one")
-        yield f"**{found['axis']}** ({', '.join(fixed)}): {'; '.join(slopes)}."
+        if found["speedup"] is not None:
+            slopes.append(f"two threads are {found['speedup']:.2f} times as fast as one")
+        yield f"**{found['axis']}** ({', '.join(fixed)}): {'; '.join(slopes) or 'see below'}."
         yield ""
         points = found["points"]
         rows = [["µs a row", *(number(1e6 * p["seconds"]["median"]) for p in points)]]
@@ -316,7 +261,7 @@ def nothing_set(result: Result) -> Iterator[str]:
         mark = "" if not must else "met" if row["met"] else "**not met**"
         rows.append([f"{row['what']}: {row['where']}", " and ".join(must), measured, mark])
     yield from table(["", "must", "measured", ""], rows)
-    yield from (f"- {one['name']}: not measured, {one['reason']}." for one in result["absent"])
+    yield from (f"- {one['part']}: not measured, {one['reason']}." for one in result["absent"])
     yield ""
 
 
@@ -334,41 +279,59 @@ def files(result: Result) -> Iterator[str]:
 
 def peers_said(results: dict[str, Result]) -> Iterator[str]:
     """Settings of all who took part."""
-    said: dict[str, str] = {}
+    said = dict.fromkeys(holes_page.settings(results["holes"]) if "holes" in results else ())
     for result in results.values():
         for found in result.get("sets", []):
             for peer in found.get("peers", []):
-                said.setdefault(f"{peer['name']}: {peer['settings']}", "")
+                said.setdefault(f"{peer['name']}: {peer['settings']}")
     yield "## Settings"
     yield ""
     yield from (f"- {line}." for line in said)
     yield ""
 
 
-SECTIONS = {"nothing_set": nothing_set, "complete": complete, "holes": holes, "drift": drift,
-            "scaling": scaling, "floor": floor, "files": files}  # fmt: skip
+SECTIONS = {"holes": holes_page.holes, "nothing_set": nothing_set, "complete": complete,
+            "drift": drift, "scaling": scaling, "floor": floor, "files": files}  # fmt: skip
 
 
 def page(results: dict[str, Result]) -> str:
     lines = [*head(results)]
     for name, section in SECTIONS.items():
         if name in results:
-            lines += section(results[name])
+            title, blank, *rest = section(results[name])
+            size = SIZES.get(results[name].get("size", "full"))
+            lines += [title, blank, *([size, ""] if size else []), *rest]
     lines += peers_said(results)
     return "\n".join(lines).replace("\n\n\n", "\n\n").rstrip() + "\n"
+
+
+def with_table(text: str, content: str) -> str:
+    """A text in which what is between the markers is exchanged."""
+    before, _, rest = text.partition(MARKERS[0])
+    _, _, after = rest.partition(MARKERS[1])
+    if not after:
+        raise SystemExit(f"page: the text has no {MARKERS[0]} and {MARKERS[1]} to write between")
+    return f"{before}{MARKERS[0]}\n{content.rstrip()}\n{MARKERS[1]}{after}"
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--results", type=Path, default=RESULTS)
     parser.add_argument("--out", type=Path, default=HERE / "RESULTS.md")
+    parser.add_argument("--readme", type=Path, help="whose table between markers to write")
     chosen = parser.parse_args(argv)
     found = {name: chosen.results / f"{name}.json" for name in SECTIONS}
     results = {name: json.loads(p.read_text()) for name, p in found.items() if p.exists()}
     if not results:
         parser.error(f"no results in {chosen.results}: run a benchmark first")
+    if "holes" in results:
+        draw_ratios(chosen.results / "holes.svg", holes_page.ratios(results["holes"]))
     chosen.out.write_text(page(results))
     print(f"wrote {chosen.out}")
+    if chosen.readme and "holes" in results:
+        text = chosen.readme.read_text()
+        chosen.readme.write_text(with_table(text, "\n".join(holes_page.summary(results["holes"]))))
+        print(f"wrote the table of {chosen.readme}")
 
 
 if __name__ == "__main__":

@@ -30,22 +30,18 @@ class Peer:
     Attributes
     ----------
     name, package : its name, and what must be importable
-    train : learns from the data, yields snapshots
+    train : learns from the data, and yields snapshots or returns a function that fills
     variants : settings to try, as keywords of `train`; the best counts
     settings : what was set, in words
     strength : what it is good at: printed where it wins
-    learns : False for fills that learn nothing, which are no contest for speed
-    apart : whether it may take so long that it runs in a process with a time limit
     """
 
     name: str
     package: str
-    train: Callable[..., Iterator[Snapshot]]
+    train: Callable[..., Any]
     variants: tuple[dict[str, Any], ...] = ({},)
     settings: str = ""
     strength: str = ""
-    learns: bool = True
-    apart: bool = False
 
     def missing(self) -> str | None:
         """Why it cannot take part, if so; imports it otherwise."""
@@ -60,7 +56,6 @@ class Peer:
         """What the page says of it."""
         return {
             "name": self.name, "settings": self.settings, "strength": self.strength,
-            "learns": self.learns,
         }  # fmt: skip
 
 

@@ -66,12 +66,20 @@ def drifting(seed: int, n: int = 1000, m: int = 100) -> Table:
 
 
 def soft_impute(X: np.ndarray, threshold: float, rounds: int = 200) -> np.ndarray:
-    """Mazumder's: columns standardised, the missing filled from an SVD shrunk by a threshold.
+    """Mazumder, Hastie and Tibshirani's: the missing filled, again and again, by a shrunk SVD.
 
-    The threshold is a share of the largest singular value.
+    Columns are standardised. Singular values are lowered by the threshold, which is a share of the
+    largest one.
     """
     centre, scale = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
     scaled = (X - centre) / np.where(scale > 0, scale, 1.0)
+    if X.shape[0] < X.shape[1]:
+        return _soft_impute(scaled.T, threshold, rounds).T * scale + centre
+    return _soft_impute(scaled, threshold, rounds) * scale + centre
+
+
+def _soft_impute(scaled: np.ndarray, threshold: float, rounds: int) -> np.ndarray:
+    """The same of a tall matrix as it is."""
     missing = np.isnan(scaled)
     filled = np.where(missing, 0.0, scaled)
     level = threshold * np.linalg.norm(filled, 2)
@@ -84,7 +92,7 @@ def soft_impute(X: np.ndarray, threshold: float, rounds: int = 200) -> np.ndarra
         filled[missing] = shrunk[missing]
         if change < 1e-4:
             break
-    return filled * scale + centre
+    return filled
 
 
 # -- ratings ----------------------------------------------------------------------------------
@@ -136,17 +144,23 @@ def ratings(seed: int, n: int = 943, m: int = 1682, share: float = 0.06) -> Rati
 
 def biases(known: Ratings, strength: float) -> np.ndarray:
     """Regularised offsets of users and items, by turns."""
-    X = known.matrix()
-    seen = X.copy()
-    seen.data[:] = 1.0
-    mean = X.data.mean()
-    of_user, of_item = np.zeros(X.shape[0]), np.zeros(X.shape[1])
-    by_user, by_item = (np.asarray(seen.sum(axis=a)).ravel() for a in (1, 0))
-    sum_user, sum_item = (np.asarray(X.sum(axis=a)).ravel() for a in (1, 0))
+    X = np.full(known.shape, np.nan)
+    seen = ~known.test
+    X[known.users[seen], known.items[seen]] = known.values[seen]
+    return biases_of(X, strength)
+
+
+def biases_of(X: np.ndarray, strength: float) -> np.ndarray:
+    """The same of a table where NaN is missing."""
+    seen = (~np.isnan(X)).astype(float)
+    mean = np.nanmean(X)
+    centred = np.where(np.isnan(X), 0.0, X - mean)
+    of_row = np.zeros(len(X))
     for _ in range(20):
-        of_item = (sum_item - mean * by_item - seen.T @ of_user) / (by_item + strength)
-        of_user = (sum_user - mean * by_user - seen @ of_item) / (by_user + strength)
-    return mean + of_user[:, None] + of_item
+        of_column = (centred.sum(axis=0) - seen.T @ of_row) / (seen.sum(axis=0) + strength)
+        of_row = (centred.sum(axis=1) - seen @ of_column) / (seen.sum(axis=1) + strength)
+    filled: np.ndarray = mean + of_row[:, None] + of_column
+    return filled
 
 
 def cmfrec_filled(known: Ratings, k: int, lambda_: float) -> np.ndarray:

@@ -1,6 +1,7 @@
 """What the benchmarks share: interleaved timing, a table of ratios, what machine it was."""
 
 import argparse
+import hashlib
 import json
 import math
 import os
@@ -14,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from itertools import count
 from pathlib import Path
@@ -78,7 +80,10 @@ def interleaved(
 
 
 PACKAGES = ("omfb", "numpy", "scipy", "numba", "scikit-learn")
-PEERS = ("spams-bin", "gensim", "cmfrec", "NonnegMFPy", "pysubtracking", "statsmodels")
+PEERS = (
+    "spams-bin", "gensim", "cmfrec", "NonnegMFPy", "pysubtracking", "statsmodels", "river",
+    "vega_datasets",
+)  # fmt: skip
 
 
 def environment(threads: int) -> dict[str, object]:
@@ -161,7 +166,7 @@ def limited(threads: int) -> Iterator[None]:
 
 
 Snapshot = Callable[[], Any]
-Judge = Callable[[Snapshot], tuple[float, float]]
+Judge = Callable[[Snapshot], float]  # lower is better
 
 
 class Point(NamedTuple):
@@ -175,32 +180,25 @@ class Point(NamedTuple):
 Curve = list[Point]
 
 
-def race(
-    steps: Iterator[Snapshot],
-    judge: Judge,
-    limit: float,
-    enough: float = -math.inf,
-    most: float = math.inf,
-) -> Curve:
+def race(steps: Iterator[Snapshot], judge: Judge, limit: float, enough: float = -math.inf) -> Curve:
     """Seconds and score of the snapshots that a contestant yields while it learns.
 
-    The clock stands still while a snapshot is judged. A judge returns the score, lower is better,
-    and the seconds that making the result of this snapshot took. Ends when the steps do, after
-    `limit` seconds or `most` steps, or when the score is good enough.
+    Seconds are of the processor: what else the machine does is not counted, nor is judging. Ends
+    when the steps do, after `limit` seconds, or when the score is good enough.
     """
     curve: Curve = []
     seconds, judged = 0.0, 0.0
     for done in count(1):
-        start = time.perf_counter()
+        start = time.process_time()
         snapshot = next(steps, None)
-        seconds += time.perf_counter() - start
-        last = seconds > limit or done >= most
+        seconds += time.process_time() - start
+        last = seconds > limit
         if snapshot is None:
             break
         if seconds >= GROWTH * judged or last:
             judged = seconds
-            score, extra = judge(snapshot)
-            curve.append(Point(seconds + extra, score, done))
+            score = judge(snapshot)
+            curve.append(Point(seconds, score, done))
             last = last or score <= enough or not math.isfinite(score)
         if last:
             break
@@ -211,12 +209,12 @@ def replay(steps: Iterator[Snapshot], judged: Curve) -> Curve:
     """The same steps once more with nothing in between: a judge leaves the caches cold."""
     curve: Curve = []
     done = 0
-    start = time.perf_counter()
+    start = time.process_time()
     for point in judged:
         for _ in range(point.steps - done):
             next(steps)
         done = point.steps
-        curve.append(point._replace(seconds=time.perf_counter() - start))
+        curve.append(point._replace(seconds=time.process_time() - start))
     return curve
 
 
@@ -250,6 +248,24 @@ def resident(peak: bool) -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
+def cpu_seconds() -> float:
+    """Seconds of the processor that this process and its threads took so far."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+
+@cache
+def source_digest() -> str:
+    """Tells one state of omfb's source from another: its version and a digest of what it holds."""
+    import omfb
+
+    folder = Path(omfb.__file__).parent
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(path.read_bytes())
+    return f"{version('omfb')}+{digest.hexdigest()[:8]}"
+
+
 def say(what: str) -> None:
     """Where a long benchmark is."""
     print(what, file=sys.stderr, flush=True)
@@ -267,9 +283,22 @@ def child(script: str, arguments: Sequence[str], timeout: float) -> dict[str, An
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
+def measured(chosen: Any) -> bool:
+    """Whether a result is there, of this size and of this source of omfb."""
+    if not chosen.out.exists():
+        return False
+    found = json.loads(chosen.out.read_text())
+    same = (found.get("size"), found.get("source")) == (chosen.size, source_digest())
+    if same:
+        say(f"what is in {chosen.out} is not measured again")
+    return same
+
+
 def write(out: Path, chosen: Any, content: dict[str, Any]) -> None:
     """Write a result with its size and its machine."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    result = {"size": chosen.size, "machine": environment(chosen.threads), **content}
-    out.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
-    print(f"wrote {out}", flush=True)
+    result = {"size": chosen.size, "source": source_digest(),
+              "machine": environment(chosen.threads), **content}  # fmt: skip
+    part = out.with_suffix(".part")
+    part.write_text(json.dumps(result, indent=1, allow_nan=False) + "\n")
+    part.replace(out)  # as a whole, or not at all
