@@ -11,6 +11,7 @@ from ..core.blocks import too_large
 from ..core.merge import Evidence
 from ..core.model import encode as coding
 from ..core.model import merge as merging
+from ..core.model.calibrate import calibrated_by_moving
 from ..core.model.check import N_BINS, calibrated, sparing
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.learn import learn
@@ -103,7 +104,8 @@ class Bayes:
             rows = sample()
             state = sparing(state, rows)
             state = polished(state, rows) if short else state
-            state = calibrated(state, rows)
+            moved = calibrated_by_moving(state, rows) if short else None
+            state = calibrated(state, rows) if moved is None else moved
         return remembering(state, last_rows()) if state.settings.in_time else state
 
     def rows_kept(self, rule: Settings, n_features: int) -> int:

@@ -106,7 +106,7 @@ class Engine(Protocol):
         ----------
         state : Any
         sample : callable
-            Gives some rows that were learned from, in any order.
+            Gives all rows that were learned from in their order, or some of them in any.
         last_rows : callable
             Gives the last rows, in their order.
         """

@@ -176,10 +176,17 @@ class Source(ABC):
         return infinity_error(self.name, self.feature_names, row, column)
 
     def some_rows(self, n_rows: int) -> Any:
-        """Rows from all over the source, as far as it can give them in random order."""
-        length = rows_per_block(self.n_features, self.dtype, 1)
+        """All rows in their order if they are no more than asked for.
+
+        Otherwise rows from all over the source, as far as it can give them in random order.
+        """
+        first = self._first(n_rows + 1, shuffle=False)
+        return first if first.shape[0] <= n_rows else self._first(n_rows, shuffle=True)
+
+    def _first(self, n_rows: int, *, shuffle: bool) -> Any:
+        length = min(rows_per_block(self.n_features, self.dtype, 1), n_rows)
         taken: list[Any] = []
-        for block, _ in self.blocks(min(length, n_rows), True, np.random.RandomState(0)):
+        for block, _ in self.blocks(length, shuffle, np.random.RandomState(0)):
             taken.append(block)
             if sum(part.shape[0] for part in taken) >= n_rows:
                 break

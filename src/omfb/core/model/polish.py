@@ -26,7 +26,7 @@ PART = 256
 MOST_ENTRIES, MOST_WORK = 1 << 23, 1e9
 
 
-def polished(model: Model, X: Any) -> Model:
+def polished(model: Model, X: Any, rounds: int = ROUNDS) -> Model:
     """The model after a few rounds over a whole table, if that is short enough."""
     m, R = model.C.shape
     if not model.gappy:
@@ -39,12 +39,17 @@ def polished(model: Model, X: Any) -> Model:
     ]
     observed = sum(len(part.entries.values) for part in rows)
     lacking = X.shape[0] * m - observed
-    if min(lacking, observed) * R * R > MOST_WORK:
+    if work_of_a_round(model, lacking, lacking + observed) > MOST_WORK:
         return model
-    for _ in range(ROUNDS):
+    for _ in range(rounds):
         C = _solved(model, rows, missing=lacking < observed).astype(model.C.dtype)
         model = replace(model, C=C, G=gram(C))
     return model
+
+
+def work_of_a_round(model: Model, n_missing: int, n_entries: int) -> float:
+    """Multiply-adds of a round over a table, about: it goes by what is missing, or by the rest."""
+    return float(min(n_missing, n_entries - n_missing)) * model.C.shape[1] ** 2
 
 
 def _polished_complete(model: Model, X: Any) -> Model:
