@@ -175,7 +175,7 @@ def test_a_second_process_on_a_checkpoint_is_refused_until_the_first_is_dead(ser
     try:
         _wait_for((tmp_path / "run.ckpt").exists, first)
         message = one_line(server.run(*words, **small), 1)
-        assert f"process {first.pid} is working on this checkpoint" in message
+        assert f"process {first.pid} is working on this file" in message
     finally:
         first.send_signal(signal.SIGKILL)
         first.wait()

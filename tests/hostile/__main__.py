@@ -45,6 +45,8 @@ def main() -> None:
     if asked.page:
         command = f"python -m tests.hostile --minutes {asked.minutes:g} --seed {asked.seed} --page"
         write_section("hostile", command, table(counts))
+    if any(count[name] for count in counts.values() for name in BAD):
+        raise SystemExit(1)
 
 
 def table(counts: dict[str, Counter[str]]) -> list[str]:

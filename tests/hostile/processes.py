@@ -38,9 +38,10 @@ class Command:
     def wait(self) -> Ended:
         """Wait for its end."""
         code = os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
-        out, err = (path.read_bytes() for path in self._says)
+        # One that was killed at once has said nothing.
+        out, err = (path.read_bytes() if path.exists() else b"" for path in self._says)
         for path in self._says:
-            path.unlink()
+            path.unlink(missing_ok=True)
         return Ended(code, out, err.decode(errors="replace"))
 
 

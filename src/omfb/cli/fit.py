@@ -158,9 +158,20 @@ def fit(
         if resume and checkpoint is not None and not checkpoint.exists() and not quiet:
             say(f"{checkpoint}: no checkpoint yet; starting from the beginning")
         unseen = _learn(model, source, stop, quiet, log, checkpoint, resume, every)
-    model.save(output)
+    _save(model, output)
     if not quiet:
         _report(model, source, unseen, output)
+
+
+def _save(model: Any, output: Any) -> None:
+    """Save the model, and remove what a process that was killed while it did has left."""
+    from ..persistence import LockedError, locked
+
+    try:
+        with locked(output):
+            model.save(output)
+    except LockedError:  # another one writes it, too: the later of both wins
+        model.save(output)
 
 
 def _init(init: str) -> Any:

@@ -1,4 +1,4 @@
-"""One process at a time on a checkpoint."""
+"""One process at a time on a file."""
 
 import os
 from collections.abc import Iterator
@@ -31,8 +31,7 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         lock.acquire(poll_interval=SECONDS / 4)
     except Timeout:
         raise LockedError(
-            f"{path}: {_holder(side)} is working on this checkpoint. Wait for it, or give another "
-            f"file."
+            f"{path}: {_holder(side)} is working on this file. Wait for it, or give another file."
         ) from None
     except OSError as error:
         if not target.parent.is_dir():
