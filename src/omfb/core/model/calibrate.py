@@ -21,7 +21,7 @@ from .state import Model
 # Rounds after which the features have forgotten what was taken away, if they cost no more than so
 # many multiply-adds, and how many there are at least.
 ROUNDS, MOST_WORK, FEWEST_ROUNDS = 6, 4e8, 2
-# Of the observed entries, at most about so much is taken: all of it of some features.
+# Of the observed entries, at most about so much is taken.
 MOST_TAKEN = 0.25
 # Fewer entries say nothing.
 FEWEST_ENTRIES = 100
@@ -41,7 +41,7 @@ def calibrated_by_moving(model: Model, X: Any) -> Model | None:
     missing = np.isnan(X)
     taken = np.roll(missing, len(X) // 3, axis=0) & ~missing
     chance = MOST_TAKEN / max(float(missing.mean()), MOST_TAKEN)
-    taken &= np.random.default_rng(model.seed).random(X.shape[1]) < chance
+    taken &= np.random.default_rng(model.seed).random(X.shape) < chance
     if np.count_nonzero(taken) < FEWEST_ENTRIES:
         return None
     shown = np.where(taken, np.nan, X)

@@ -29,7 +29,7 @@ from .late import set_aside
 from .revise import revised
 from .rows import Whitened, by_feature, whitened
 from .schedule import batch_rows
-from .state import LEAST_SHARE, Matrix, Model, Vector, rarity_of
+from .state import LEAST_SHARE, Matrix, Model, Vector, inverse, rarity_of
 
 # So many outliers in a row are a change of level: they are believed.
 BELIEVED = 5
@@ -154,7 +154,7 @@ def _by_products(
     faded = float(np.prod(keep))
     gathered = (X.T * after) @ X
     S = faded * model.S + gathered
-    back = np.linalg.inv(S)
+    back = inverse(S)
     B = ((X * after[:, None]) @ back).astype(dtype)
     if 2 * len(X) < len(S):  # so few rows are cheaper by what they leave unexplained
         new = C + (Y - X.astype(dtype) @ C.T).T @ B
@@ -183,7 +183,7 @@ def _by_recursion(
     """Any rows, one after the other."""
     X, m, before = codes.X, len(model.C), model.coding
     S = model.S.copy()
-    S_inverse = np.linalg.inv(S)
+    S_inverse = inverse(S)
     Z, h = np.empty_like(X), np.empty(len(X))
     gains(S, S_inverse, X, rows.shares, keep, Z, h)
     mean_counts = _mean_counts(model.n_rows, keep, rows.shares)

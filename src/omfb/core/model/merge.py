@@ -19,7 +19,7 @@ from ..kernels.shared import gram
 from ..merge import Evidence, Fading, MergeError, check_start, merge_states
 from .check import rescaled
 from .learn import next_batch
-from .state import MOST_PASSES, Matrix, Model, Vector, rarity_of
+from .state import MOST_PASSES, Matrix, Model, Vector, inverse, rarity_of
 
 # Sums in which rows fade, and that neither turns nor units change.
 FADED = ("counts", "n_rows", "freedom")
@@ -88,7 +88,7 @@ def merged(start: Model, evidence: Evidence) -> Model:
     counts = kept * start.counts + weighted["counts"]
     change = weighted["change"] * rarity_of(counts)[:, None]
     S_once = S - weighted["prior"]
-    C = (start.C @ S + change) @ np.linalg.inv(S_once)
+    C = (start.C @ S + change) @ inverse(S_once)
     C = np.ascontiguousarray(C, start.C.dtype)
     left = _left(start.checked, start.checked + counted["checked"])
     together = replace(

@@ -17,7 +17,7 @@ from ..kernels.threads import in_threads
 from .check import hide, outlier_limit
 from .codes import codes_of
 from .rows import Whitened, by_feature, whitened
-from .state import Matrix, Model
+from .state import Matrix, Model, inverse
 
 ROUNDS = 2
 # Rows whose codes' covariances are held at a time.
@@ -60,7 +60,7 @@ def _polished_complete(model: Model, X: Any) -> Model:
     codes = codes_of(model, rows)
     S = codes.X.T @ codes.X + np.diag(1.0 / model.v)
     S[:-1, :-1] += codes.unsure
-    C = rows.values.T @ (codes.X @ np.linalg.inv(S)).astype(model.C.dtype)  # type: ignore[union-attr]
+    C = rows.values.T @ (codes.X @ inverse(S)).astype(model.C.dtype)  # type: ignore[union-attr]
     return replace(model, C=C, G=gram(C))
 
 

@@ -17,7 +17,7 @@ from ..kernels.shared import gram
 from .check import rescaled
 from .late import acquainted
 from .schedule import fading, period_rows
-from .state import Matrix, Model, Vector, least_variance
+from .state import Matrix, Model, Vector, inverse, least_variance
 
 # How many observations the shared noise counts as in that of a feature.
 SHARED_WEIGHT = 20.0
@@ -42,11 +42,11 @@ def revised(model: Model) -> Model:
     scaled = model.C / change.astype(model.C.dtype)[:, None]
     G = gram(scaled)
     T = _basis(model, S_data, G)
-    T_inverse = _inverse(T)
+    T_inverse = np.asarray(np.linalg.inv(T), np.float64)
     S_data = _symmetric(T_inverse @ S_data @ T_inverse.T)
     v = _variances(model, np.diagonal(T.T @ G @ T) / m, S_data)
     S = S_data + np.diag(1.0 / v)
-    Sigma = _symmetric(_inverse(S))
+    Sigma = _symmetric(inverse(S))
     turn = model.S @ T_inverse.T @ Sigma
     C = scaled @ turn.astype(model.C.dtype)
     errors = model.errors.copy()
@@ -107,7 +107,7 @@ def _basis(model: Model, S_data: Matrix, G: Matrix) -> Matrix:
     covariance = _symmetric(S_data[:r, :r] - np.outer(mean, mean) * S_data[r, r]) / n
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, LEAST_VARIANCE * values[-1]))
-    Sigma = np.linalg.inv(S_data + np.diag(1.0 / model.v))
+    Sigma = inverse(S_data + np.diag(1.0 / model.v))
     _, turn = np.linalg.eigh(root.T @ (G[:r, :r] / m + Sigma[:r, :r]) @ root)
     T[:r, :r] = root @ turn[:, ::-1]
     # Signs that do not hang on rounding: the largest share of each new code is positive.
@@ -122,14 +122,10 @@ def _variances(model: Model, energies: Vector, S_data: Matrix) -> Vector:
     r = model.n_components
     if model.settings.shrink is not None:
         return model.v
-    Sigma = np.linalg.inv(S_data + np.diag(1.0 / model.v))
+    Sigma = inverse(S_data + np.diag(1.0 / model.v))
     v = energies + np.diagonal(Sigma)
     v[:r] = np.maximum(v[:r], least_variance(len(model.C), model.n_rows))
     return np.maximum(v, 1e-12)
-
-
-def _inverse(M: Matrix) -> Matrix:
-    return np.asarray(np.linalg.inv(M), np.float64)
 
 
 def _symmetric(M: Matrix) -> Matrix:
