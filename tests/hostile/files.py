@@ -125,7 +125,7 @@ def judged(ended: Ended, folder: Path, before: dict[str, str]) -> str:
     demand(not odd, CHANGED, f"left behind: {odd}")
     if (folder / "new.omfb").exists():
         demand_sound(OMFBImputer.load(folder / "new.omfb"))
-    if (folder / "out.npy").exists():
+    if (folder / "out.npy").exists() and b"NUMPY" in (folder / "out.npy").read_bytes()[:6]:
         filled = np.load(folder / "out.npy")
         whole = filled.dtype.kind != "f" or bool(np.isfinite(filled).all())
         demand(whole, NOT_FINITE, "what the command has filled in")

@@ -49,8 +49,9 @@ def read(model: Any, method: str, X: Any) -> list[str]:
     demand(content(model) == before, CHANGED, f"{method} has changed the model")
     demand(same(X, given), CHANGED, f"{method} has changed X")
     if outcome is ACCEPTED:
-        if hasattr(made, "columns") and model.learner_.feature_names:
-            made = made[model.learner_.feature_names]  # other columns pass as they are
+        names = model.learner_.feature_names
+        if hasattr(made, "columns") and names and set(names) <= set(made.columns):
+            made = made[names]  # other columns pass as they are
         demand_finite(made, f"what {method} gives")
         if method == "complete" and type(X) is np.ndarray and X.dtype == model.learner_.dtype:
             observed = ~np.isnan(X)

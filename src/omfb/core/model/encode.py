@@ -202,7 +202,7 @@ def judge(model: Model, X: Any) -> Info:
 
         return predict
 
-    return judge_hidden_parts(X, mean, model.unit, predicting)
+    return judge_hidden_parts(X, mean, model.unit, predicting).sound()
 
 
 def _coding(model: Model, visible: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Matrix]:
