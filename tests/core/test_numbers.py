@@ -1,5 +1,6 @@
 """Extreme and degenerate input: a finite, sensible result, or an error that says what is wrong."""
 
+import sys
 import warnings
 
 import numpy as np
@@ -397,3 +398,8 @@ def test_unsorted_indices_of_a_sparse_matrix_do_not_matter(rng):
     indices = reverse.indices.copy()
     assert np.allclose(fitted(reverse).components_, fitted(usual).components_)
     assert np.array_equal(reverse.indices, indices)
+
+
+def test_a_score_is_finite_however_bad():
+    assert omfb.Info(1e297, 1e-43).score == -sys.float_info.max
+    assert omfb.Info(1.0, 4.0).score == 0.75

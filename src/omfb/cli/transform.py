@@ -86,4 +86,4 @@ def score(
     with errors_about(source):
         for rows in blocks_of(source):
             total = total.plus(fitted.judge(rows))
-    print(1.0 - total.error**2)
+    print(total.score)

@@ -121,7 +121,14 @@ class Info(NamedTuple):
     @property
     def error(self) -> float:
         """The prequential error, sqrt(residual / energy); 0 where there was nothing to explain."""
-        return float(np.sqrt(self.residual / self.energy)) if self.energy > 0.0 else 0.0
+        # Roots first: the quotient of both may overflow.
+        return math.sqrt(self.residual) / math.sqrt(self.energy) if self.energy > 0.0 else 0.0
+
+    @property
+    def score(self) -> float:
+        """1 − residual / energy: 1 is all explained, below 0 is worse than nothing."""
+        error = self.error
+        return max(1.0 - error * error, -sys.float_info.max)
 
 
 def check_state(state: State) -> None:

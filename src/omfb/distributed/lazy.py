@@ -144,4 +144,4 @@ def _score(parts: list[Any]) -> np.float64:
     total = parts[0]
     for part in parts[1:]:
         total = total.plus(part)
-    return np.float64(1.0 - total.error**2)
+    return np.float64(total.score)

@@ -233,7 +233,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         """
         if is_dask(X):
             return lazy_score(self, X)
-        return 1.0 - self.judge(X).error ** 2
+        return self.judge(X).score
 
     def judge(self, X: Any) -> Info:
         """The energies that `score` is made of: those of several blocks of rows add up.
