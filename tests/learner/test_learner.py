@@ -20,7 +20,7 @@ from omfb.learner.learner import Now, Snapshot
 from omfb.learner.snapshot import Parts, parts_of, snapshot_of
 from omfb.persistence import read_model, write_model
 
-from ..making import ENGINES, rows, sparse
+from ..making import ENGINES, GIVEN, rows, sparse
 
 KINDS = pytest.mark.parametrize("kind", [engines.Broyden, Bayes])
 
@@ -362,3 +362,20 @@ def test_another_engine_learns_fills_and_is_saved_without_further_code(tmp_path,
     assert loaded.now.state.noise.floor is None
     np.testing.assert_array_equal(loaded.now.state.noise.scales, np.ones(3))
     np.testing.assert_array_equal(loaded.fill(np.full((1, 3), np.nan)), [[4.5, 5.5, 6.5]])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("power", range(20, 301, 20))
+@pytest.mark.parametrize("given", [{}, {"in_time": True}, {**GIVEN, "smooth": 0.5}])
+def test_rows_far_off_are_refused_or_leave_a_finite_dictionary(rng, dtype, power, given):
+    X = rng.normal(size=(200, 6)).astype(dtype)
+    model = OMFB(3, random_state=0, **given).fit(X)
+    with np.errstate(over="ignore"):
+        far = (X[:3] * 10.0**power).astype(dtype)
+    far[0, 1] = np.nan
+    before = model.components_.copy()
+    try:
+        model.partial_fit(far)
+    except ValueError:
+        assert np.array_equal(model.components_, before)
+    assert np.isfinite(model.components_).all()

@@ -64,7 +64,7 @@ def header_of(path: Path) -> dict[str, Any]:
     from ..persistence import read_model
 
     header = read_model(path)[0]
-    return {name: header[name] for name in ("class", "parameters", "n_iter")}
+    return {name: header[name] for name in ("class", "parameters", "n_iter") if name in header}
 
 
 def open_for(

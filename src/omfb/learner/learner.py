@@ -10,12 +10,14 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.blocks import check_finite, dense_with_holes, sparse_with_holes
+from ..core.blocks import check_finite, dense_with_holes, sparse_with_holes, too_large
 from ..core.rule import NUMBERS, Rule, checked_count
 from ..core.state import Info
 from .engine import BROYDEN, AnyState, Engine, GetRows, Init
 
 NOTHING = Info(0.0, 0.0)
+# Codes that are smaller can have made no dictionary overflow, not in float32 either.
+USUAL_CODE = 1e8
 _NEVER = (None, None, None)
 # A dictionary smaller than this is copied faster than the features of a row are looked at.
 SMALL_DICTIONARY = 1 << 14
@@ -218,8 +220,7 @@ class Learner:
             state = now.state if rule is None else self.engine.with_rule(now.state, rule)
             if rows.shape[0] == 1:
                 return self._learn_one(now, state, rows)
-            with quiet():
-                state, codes, info = self.engine.step(state, rows, reuse=False)
+            state, codes, info = self._stepped(state, rows, reuse=False)
             last = self._later(now, rows, state.rule)
             self._now = Now(state, now.totals.plus(info), last=last)
             return codes
@@ -333,7 +334,19 @@ class Learner:
     def _first_learned(self, rows: Any, rule: Any) -> tuple[Any, NDArray[Any], Info]:
         with quiet():
             first = self.engine.start(rows, self.n_components, rule, self.init, self.seed)
-            return self.engine.step(first, rows, reuse=True)
+        return self._stepped(first, rows, reuse=True)
+
+    def _stepped(self, state: Any, rows: Any, *, reuse: bool) -> tuple[Any, NDArray[Any], Info]:
+        """A step of the engine, refused if the dictionary has overflowed.
+
+        That takes rows whose codes are huge: of others nobody has to look at all of the dictionary.
+        """
+        with quiet():
+            after, codes, info = self.engine.step(state, rows, reuse=reuse)
+            usual = bool(np.abs(codes).max(initial=0.0) < USUAL_CODE)
+        if not usual and not np.isfinite(after.C).all():
+            raise too_large()
+        return after, codes, info
 
     def _learn_young(self, now: Now | None, rows: Any, rule: Any) -> NDArray[Any] | None:
         """Learn from a stream so young that every new row may still enter the first dictionary.
@@ -380,8 +393,7 @@ class Learner:
         second, self._second = self._second, None
         C = state.C
         spare = C.copy() if second is None else second.up_to_date(C)
-        with quiet():
-            state, codes, info = self.engine.step(replace(state, C=spare), row, reuse=True)
+        state, codes, info = self._stepped(replace(state, C=spare), row, reuse=True)
         last = self._later(now, row, state.rule)
         self._now = Now(state, now.totals.plus(info), last=last)
         if state.C is spare:
