@@ -121,8 +121,12 @@ class Info(NamedTuple):
     @property
     def error(self) -> float:
         """The prequential error, sqrt(residual / energy); 0 where there was nothing to explain."""
-        # Roots first: the quotient of both may overflow.
-        return math.sqrt(self.residual) / math.sqrt(self.energy) if self.energy > 0.0 else 0.0
+        if not self.energy > 0.0:
+            return 0.0
+        share = self.residual / self.energy
+        if math.isinf(share):
+            return math.sqrt(self.residual) / math.sqrt(self.energy)
+        return math.sqrt(share)
 
     @property
     def score(self) -> float:
