@@ -11,8 +11,9 @@ import numpy as np
 # Blocks, groups and shuffle buffers so small that a small file has many of each.
 SMALL_BLOCKS = """
 import omfb.streams.base as base
+import omfb.streams.grouped as grouped
 import omfb.formats._lines as lines
-base.BLOCK_BYTES, base.SHUFFLE_BYTES, lines.GROUP_BYTES = 1 << 14, 1 << 16, 1 << 15
+base.BLOCK_BYTES, grouped.SHUFFLE_BYTES, lines.GROUP_BYTES = 1 << 14, 1 << 16, 1 << 15
 base.WIDE_BLOCKS = 1
 import omfb.learner.fit_stream as fit_stream
 fit_stream.WHOLE_BATCHES = 1

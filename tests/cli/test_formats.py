@@ -11,17 +11,10 @@ import scipy.sparse
 
 from omfb import OMFB, OMFBImputer
 
-from ..commands import Server, csv_line, low_rank, one_line, succeeded, write_csv
+from ..commands import csv_line, low_rank, one_line, succeeded, write_csv
 
 NAMES = [f"f{i}" for i in range(6)]
 N_ROWS = 400
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server"))
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="module")

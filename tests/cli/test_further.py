@@ -9,17 +9,10 @@ import pytest
 from omfb import OMFB, OMFBImputer
 from omfb.persistence import read_model
 
-from ..commands import RULE, Server, low_rank, one_line, succeeded, write_csv
+from ..commands import RULE, low_rank, one_line, succeeded, write_csv
 
 NAMES = [f"f{i}" for i in range(6)]
 N_ROWS = 300
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server"))
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="module")

@@ -7,16 +7,9 @@ from distributed import LocalCluster
 
 from omfb import OMFBImputer
 
-from ..commands import Server, low_rank, one_line, run, succeeded
+from ..commands import low_rank, one_line, run, succeeded
 
 NAMES = [f"f{i}" for i in range(6)]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server"))
-    yield server
-    server.close()
 
 
 @pytest.fixture(scope="module")

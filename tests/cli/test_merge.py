@@ -8,14 +8,7 @@ import pytest
 import omfb
 from omfb import OMFBImputer
 
-from ..commands import Server, low_rank, one_line, succeeded
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server"))
-    yield server
-    server.close()
+from ..commands import low_rank, one_line, succeeded
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ import pytest
 
 from omfb import OMFB
 
-from ..commands import RULE, Server, leftovers, low_rank, one_line, run, start, succeeded, write_csv
+from ..commands import RULE, leftovers, low_rank, one_line, run, start, succeeded, write_csv
 
 KILLS_PER_FIT = 8
 N_ROWS, N_FEATURES = 2000, 20
@@ -50,13 +50,6 @@ FITS = {
     "nothing given, in time": (_csv, 0.2, ["--max-iter", 20, "--in-time"]),
     "a decomposition without holes": (_parquet, 0.0, ["--max-iter", 40, "--decompose"]),
 }
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server"))
-    yield server
-    server.close()
 
 
 def _wait_for(condition, process=None, seconds=60.0):

@@ -15,16 +15,9 @@ import pytest
 
 from omfb import OMFB, __version__
 
-from ..commands import Server, command, low_rank, one_line, run, start, succeeded, write_csv
+from ..commands import command, low_rank, one_line, run, start, succeeded, write_csv
 
 NAMES = [f"f{i}" for i in range(6)]
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory):
-    server = Server(tmp_path_factory.mktemp("server"))
-    yield server
-    server.close()
 
 
 @pytest.fixture

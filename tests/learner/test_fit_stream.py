@@ -19,7 +19,7 @@ from omfb.learner.checkpoints import CheckpointError, interval
 from omfb.learner.fit_stream import Progress, StopFitting
 from omfb.learner.progress import Bar, Pace, shown_progress
 from omfb.persistence import ModelFileError, read_model, write_model
-from omfb.streams import DataError, rows_per_block
+from omfb.streams import DataError, digest, grouped, rows_per_block
 
 from ..commands import leftovers, low_rank
 from ..making import ENGINES, given, sparse
@@ -30,7 +30,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 10)
     monkeypatch.setattr(base, "WIDE_BLOCKS", 1)
     monkeypatch.setattr(fit_stream, "WHOLE_BATCHES", 1)
-    monkeypatch.setattr(base, "SHUFFLE_BYTES", 1 << 12)
+    monkeypatch.setattr(grouped, "SHUFFLE_BYTES", 1 << 12)
 
 
 def _stopped_after(model, source, checkpoint, n_blocks, **how):
@@ -213,8 +213,8 @@ def test_other_words_for_cells_make_other_data(tmp_path, small_blocks, how):
 
 @pytest.mark.parametrize("kind", ["array", "npy"])
 def test_of_large_data_parts_are_looked_at(tmp_path, small_blocks, monkeypatch, kind):
-    monkeypatch.setattr(base, "DIGEST_BYTES", 1 << 12)
-    monkeypatch.setattr(base, "DIGEST_PARTS", 8)
+    monkeypatch.setattr(digest, "DIGEST_BYTES", 1 << 12)
+    monkeypatch.setattr(digest, "DIGEST_PARTS", 8)
     X = low_rank(3000, 8)
 
     def fingerprint(X):

@@ -22,7 +22,7 @@ from omfb.formats import open_pipe, open_stream
 from omfb.formats._reader import LineReader
 from omfb.formats.csv import Csv, split
 from omfb.formats.reading import Reading
-from omfb.streams import DataError, base, read_ahead, rows_per_block
+from omfb.streams import DataError, base, grouped, read_ahead, rows_per_block
 
 from ..commands import low_rank, write_csv
 
@@ -38,7 +38,7 @@ def _rows():
 def small_parts(monkeypatch):
     """Blocks, groups and buffers so small that little data have many of each."""
     monkeypatch.setattr(base, "BLOCK_BYTES", 1 << 11)
-    monkeypatch.setattr(base, "SHUFFLE_BYTES", 1 << 13)
+    monkeypatch.setattr(grouped, "SHUFFLE_BYTES", 1 << 13)
     monkeypatch.setattr(lines, "GROUP_BYTES", 1 << 12)
 
 

@@ -26,7 +26,8 @@ from ..formats.many import ManyFiles, read_group
 from ..formats.opening import open_file
 from ..formats.reading import Reading
 from ..learner.engine import Engine
-from ..learner.learner import Learner, Now, Snapshot, together
+from ..learner.learner import Learner, Now, Snapshot
+from ..learner.rows import together
 from ..streams.base import (
     Position,
     Source,

@@ -14,7 +14,7 @@ from ..core.model.state import Model
 from ..core.rule import checked_count, checked_number
 from ..distributed.lazy import EACH, LIKE, Columns, is_dask, lazily
 from ..learner.bayes import BAYES, explained
-from ..learner.learner import made_finite, quiet, within_range
+from ..learner.numbers import made_finite, quiet, within_range
 from .frames import like_frame
 from .parameters import plan_of
 

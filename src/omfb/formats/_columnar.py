@@ -1,5 +1,6 @@
 """What Parquet and Arrow share: tables of typed columns, by record batch, through pyarrow."""
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from decimal import Decimal, localcontext
@@ -10,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..streams.arrays import with_missing
-from ..streams.base import DataError, GroupedSource, find_infinity, rows_of, whole_file
+from ..streams.base import DataError, find_infinity, rows_of, whole_file
+from ..streams.grouped import GroupedSource
 from .columns import Columns, choose, rising
 from .npy import to_whole
 from .reading import Reading
@@ -49,9 +51,9 @@ class ColumnarFile(Protocol):
 class ColumnarFormat(Format):
     """Parquet or Arrow: all columns are kept, whole numbers stay whole."""
 
+    @abstractmethod
     def open_file(self, path: Path) -> ColumnarFile:
         """The file, opened by pyarrow."""
-        raise NotImplementedError
 
     def open(self, path: Path, reading: Reading) -> TableSource:
         """See `Format.open`."""

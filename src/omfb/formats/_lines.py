@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..streams.base import DataError, GroupedSource
+from ..streams.base import DataError
+from ..streams.grouped import GroupedSource
 from ._reader import IDLE_SECONDS, LONGEST_LINE, LineReader
 from ._text import BYTE_ORDER_MARK, Lines, RowError, fill_lines, located, whole_lines
 from .compression import compression_of, open_compressed

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..streams.base import DataError, GroupedSource, rows_per_block
+from ..streams.base import DataError, rows_per_block
+from ..streams.grouped import GroupedSource
 from .opening import open_file
 from .reading import Reading
 from .registry import TableSource

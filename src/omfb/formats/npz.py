@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ..core.blocks import dense_with_holes
 from ..streams.arrays import with_missing
-from ..streams.base import DataError, GroupedSource, whole_file
+from ..streams.base import DataError, whole_file
 from ..streams.blocks import checked_sparse, float_type
+from ..streams.grouped import GroupedSource
 from .compression import allowed_size, bomb
 from .npy import (
     HEADER_FAULTS,

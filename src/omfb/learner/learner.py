@@ -1,7 +1,5 @@
 """`Learner`: what a fitted model is, and all it can do. Everything else wraps it."""
 
-import math
-import sys
 import threading
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -10,22 +8,18 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.blocks import check_finite, dense_with_holes, sparse_with_holes, too_large
+from ..core.blocks import check_finite, too_large
 from ..core.rule import NUMBERS, Rule, checked_count
 from ..core.state import Info
 from .engine import BROYDEN, AnyState, Engine, GetRows, Init
+from .numbers import is_ordinary, made_finite, quiet, within_range
+from .rows import joined, together
+from .second_copy import SecondCopy, observed_features
 
 NOTHING = Info(0.0, 0.0)
 # Codes that are smaller can have made no dictionary overflow, not in float32 either.
 USUAL_CODE = 1e8
 _NEVER = (None, None, None)
-# A dictionary smaller than this is copied faster than the features of a row are looked at.
-SMALL_DICTIONARY = 1 << 14
-
-
-def quiet() -> Any:
-    """A context without warnings of numbers beyond a type's range: what comes out is checked."""
-    return np.errstate(over="ignore", invalid="ignore")
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +117,7 @@ class Learner:
         self.init, self.seed, self.feature_names, self.engine = init, seed, feature_names, engine
         self._rule = Rule() if rule is None else rule
         self._now: Now | None = None
-        self._second: _SecondCopy | None = None
+        self._second: SecondCopy | None = None
         self._recalled: tuple[Any, Any, Any] = _NEVER
         self._lock = threading.Lock()
 
@@ -364,7 +358,7 @@ class Learner:
         values = rows.data[None] if scipy.sparse.issparse(rows) else rows
         if self.engine.starts_late:  # what is infinite would spoil the units of all rows
             check_finite(values, squares=False)
-        ordinary = isinstance(self.init, str) and _is_ordinary(values) and _is_moderate(rule)
+        ordinary = isinstance(self.init, str) and is_ordinary(values) and _is_moderate(rule)
         if young and self.engine.starts_late and ordinary:
             self._rule, self._now = rule, Now(None, NOTHING, head, self._later(now, rows, rule))
             return None
@@ -397,7 +391,7 @@ class Learner:
         last = self._later(now, row, state.rule)
         self._now = Now(state, now.totals.plus(info), last=last)
         if state.C is spare:
-            self._second = _SecondCopy(C, spare, _observed_features(row, C))
+            self._second = SecondCopy(C, spare, observed_features(row, C))
         return codes
 
     def __getstate__(self) -> dict[str, Any]:
@@ -409,57 +403,10 @@ class Learner:
         self.__dict__.update(kept, _lock=threading.Lock(), _second=None, _recalled=_NEVER)
 
 
-class _SecondCopy:
-    """The dictionary before the last row, to be written into for the next one.
-
-    Parameters
-    ----------
-    array : ndarray of shape (n_features, n_components)
-    after : ndarray of the same shape
-        The dictionary after the last row.
-    stale : ndarray of int, or None
-        Features that the last row changed; None is all.
-    """
-
-    def __init__(
-        self, array: NDArray[Any], after: NDArray[Any], stale: NDArray[Any] | None
-    ) -> None:
-        self._array, self._after, self._stale = array, after, stale
-
-    def up_to_date(self, C: NDArray[Any]) -> NDArray[Any]:
-        """An array equal to C that nobody uses."""
-        # Held here and by the call itself; by anybody else who has kept an older state, too.
-        if sys.getrefcount(self._array) > 2 or not self._array.flags.writeable:
-            return C.copy()
-        if self._stale is None or C is not self._after:
-            np.copyto(self._array, C)
-        else:
-            self._array[self._stale] = C[self._stale]
-        return self._array
-
-
-def _is_ordinary(values: NDArray[Any]) -> bool:
-    """Whether numbers are so far from the end of their range that a model can start from them.
-
-    Others are tried at once: if they cannot be used, they are refused before they are kept.
-    """
-    return float(np.nanmax(np.abs(values), initial=0.0)) < float(np.finfo(values.dtype).max) ** 0.25
-
-
 def _is_moderate(rule: Any) -> bool:
     """Whether the numbers that a rule gives are such that a model can start under them."""
     given = (getattr(rule, name) for name in NUMBERS)
     return all(number is None or number == 0.0 or 1e-6 < number < 1e6 for number in given)
-
-
-def _observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:
-    """Features of which a row observes something; None if it may be all."""
-    if scipy.sparse.issparse(row):
-        return row.tocsr().indices.copy()
-    if C.size < SMALL_DICTIONARY or math.isfinite(row.sum()):
-        return None
-    observed = np.flatnonzero(~np.isnan(row[0]))
-    return observed if 2 * len(observed) < len(C) else None
 
 
 def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
@@ -468,35 +415,3 @@ def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
     if not np.isfinite(rows).all() and not np.isfinite(codes).all():
         raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
     return made_finite(rows, codes)
-
-
-def made_finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
-    """The numbers, what their type cannot hold being the largest that it can; NaN is refused."""
-    if np.isfinite(rows).all():
-        return rows
-    if np.isinf(made_of.data if scipy.sparse.issparse(made_of) else made_of).any():
-        raise ValueError("X contains infinity. Replace it, by NaN if it is unknown.")
-    if np.isnan(rows).any():
-        raise ValueError("X holds numbers so large that what is made of them overflows. Rescale X.")
-    return within_range(rows)
-
-
-def within_range(rows: NDArray[Any]) -> NDArray[Any]:
-    """The numbers, infinite ones being the largest that their type can hold."""
-    largest = np.finfo(rows.dtype).max
-    return np.clip(rows, -largest, largest)
-
-
-def together(blocks: tuple[Any, ...]) -> NDArray[Any]:
-    """Blocks of rows as one array, NaN where they miss something."""
-    dense = [dense_with_holes(block) for block in blocks]
-    return dense[0] if len(dense) == 1 else np.concatenate(dense)
-
-
-def joined(head: Any, rows: Any) -> Any:
-    """The rows after those of the head, in the head's type; sparse if the rows are."""
-    if scipy.sparse.issparse(rows):
-        head = sparse_with_holes(head)
-        return scipy.sparse.vstack([head, rows.astype(head.dtype, copy=False)], format="csr")
-    head = dense_with_holes(head)
-    return np.concatenate([head, rows.astype(head.dtype, copy=False)])

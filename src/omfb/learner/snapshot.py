@@ -15,7 +15,8 @@ from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
 from .engine import Init
 from .engines import ENGINES
-from .learner import Now, Snapshot, together
+from .learner import Now, Snapshot
+from .rows import together
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGEST_SEED = 2**64 - 1

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .base import DataError, GroupedSource, Position, Source
+from .base import DataError, Position, Source
 from .blocks import (
     FLOATS,
     check_kind,
@@ -17,6 +17,7 @@ from .blocks import (
     refuse_huge_and_empty,
     without_mask,
 )
+from .grouped import GroupedSource
 
 
 class ArraySource(Source):

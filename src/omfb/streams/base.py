@@ -1,6 +1,5 @@
 """The protocol of a stream: blocks of rows, each with a position that one can return to."""
 
-import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,17 +11,13 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import UnusableError
+from .digest import content_digest
 
 # A block is about this large: many kernel blocks, and a small part of memory.
 BLOCK_BYTES = 1 << 22
 # Of wide rows, as many, but no more than so many times the bytes.
 WIDE_ROWS = 128
 WIDE_BLOCKS = 24
-# Of content larger than this, parts that come to this are digested.
-DIGEST_BYTES = 1 << 26
-DIGEST_PARTS = 64
-# Rows that are shuffled among each other where a file cannot be read in any order.
-SHUFFLE_BYTES = 1 << 25
 
 Position = Any
 """Where in a pass a stream is, as JSON can hold it; None is the beginning."""
@@ -287,59 +282,6 @@ def whole_file(path: Any, kind: str, *faults: type[Exception]) -> Iterator[None]
         raise DataError(f"{path}: not a whole {kind} file ({reason}).") from error
 
 
-def content_digest(source: Source) -> str:
-    """A digest of a stream's content, reading at most some 64 MB of it.
-
-    Of a file its bytes, and the first rows: which columns are read, in which order, is not in
-    the bytes.
-    """
-    digest = hashlib.blake2b(digest_size=16)
-    if source.path is not None:
-        _digest_file(digest, source.path)
-    for rows in _sampled(source):
-        _digest_rows(digest, rows)
-    return digest.hexdigest()
-
-
-def _sampled(source: Source) -> Iterator[Any]:
-    """The first rows of a file; of other streams all rows, or parts spread over them."""
-    row_bytes = max(source.n_features, 1) * source.dtype.itemsize
-    length = max(1, DIGEST_BYTES // DIGEST_PARTS // row_bytes)
-    if source.path is not None:
-        starts = [None]
-    elif source.n_rows is not None and source.n_rows * row_bytes <= DIGEST_BYTES:
-        yield from (rows for rows, _ in source.blocks(length, False, np.random.RandomState(0)))
-        return
-    else:
-        starts = source.starts(DIGEST_PARTS)
-    for start in starts:
-        for rows, _ in source.blocks(length, False, np.random.RandomState(0), start):
-            yield rows
-            break
-
-
-def _digest_rows(digest: Any, rows: Any) -> None:
-    if scipy.sparse.issparse(rows):
-        rows = rows.tocsr()
-        arrays = [rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)]
-    else:
-        arrays = [np.asarray(rows)]
-    for array in arrays:
-        digest.update(f"{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-
-
-def _digest_file(digest: Any, path: Path) -> None:
-    size = path.stat().st_size
-    digest.update(f"{size}".encode())
-    length = DIGEST_BYTES // DIGEST_PARTS
-    with path.open("rb") as stream:
-        for part in range(DIGEST_PARTS):
-            if size > DIGEST_BYTES:  # the last part ends where the file ends
-                stream.seek((size - length) * part // (DIGEST_PARTS - 1))
-            digest.update(stream.read(length))
-
-
 def rows_per_block(n_features: int, dtype: np.dtype[Any], multiple: int) -> int:
     """How many rows make a block, at least `multiple` and a multiple of it.
 
@@ -349,100 +291,6 @@ def rows_per_block(n_features: int, dtype: np.dtype[Any], multiple: int) -> int:
     row_bytes = max(n_features, 1) * dtype.itemsize
     rows = max(BLOCK_BYTES // row_bytes, min(WIDE_ROWS, WIDE_BLOCKS * BLOCK_BYTES // row_bytes))
     return multiple * max(1, rows // multiple)
-
-
-class GroupedSource(Source):
-    """A file of groups of rows that can be read in any order, each from its beginning on.
-
-    A shuffled pass takes the groups in random order and fills a buffer of some 32 MB with their
-    rows; the rows of a full buffer are permuted, learned from, and the buffer is filled again.
-    Rows of the same group stay within about a buffer of each other: a file that is sorted by
-    what matters and has groups larger than the buffer should be shuffled before.
-    """
-
-    @abstractmethod
-    def n_groups(self) -> int:
-        """How many groups there are."""
-
-    @abstractmethod
-    def read(self, group: int, skip: int) -> Iterator[NDArray[Any]]:
-        """Yield the rows of a group after the first `skip`, in pieces of any length."""
-
-    def blocks(
-        self,
-        length: int,
-        shuffle: bool | str,
-        rng: np.random.RandomState,
-        position: Position = None,
-    ) -> Iterator[tuple[Any, Position]]:
-        """See `Source.blocks`."""
-        if shuffle == "uniform":
-            raise ValueError(
-                f"shuffle='uniform' draws single rows, which {self.name} cannot give. "
-                f"Use shuffle=True, or a .npy file."
-            )
-        if not shuffle:
-            yield from self._cut(range(self.n_groups()), length, position or [0, 0])
-            return
-        order = rng.permutation(self.n_groups()).tolist()
-        seed = int(rng.randint(2**31))
-        row_bytes = max(self.n_features, 1) * self.dtype.itemsize
-        window = length * max(1, SHUFFLE_BYTES // (row_bytes * length))
-        start, done = position or [[0, 0], 0]
-        for rows, after in self._cut(order, window, start):
-            shuffled = np.random.default_rng([seed, *start]).permutation(len(rows))
-            for at in range(done, len(rows), length):
-                end = at + length
-                here = [after, 0] if end >= len(rows) else [start, end]
-                yield rows[shuffled[at:end]], here
-            start, done = after, 0
-            del rows  # or it would stay in memory while the next is filled
-
-    def starts(self, count: int) -> list[Position]:
-        """See `Source.starts`."""
-        groups = self.n_groups()
-        return [[groups * part // count, 0] for part in range(min(count, groups))] or [None]
-
-    def check_position(self, position: Position) -> None:
-        """See `Source.check_position`."""
-        if position is None:
-            return
-        start, done = position if isinstance(position[0], list) else (position, 0)
-        numbers = [*start, done]
-        fits = len(start) == 2 and all(type(number) is int and number >= 0 for number in numbers)
-        if not fits or start[0] > self.n_groups() or max(numbers) >= 2**62:
-            raise ValueError("its position is outside of the data")
-
-    def _cut(
-        self, order: Any, length: int, start: list[int]
-    ) -> Iterator[tuple[NDArray[Any], list[int]]]:
-        """Yield `length` rows at a time, and [groups done, rows done of the next] after them."""
-        rows, filled = np.empty((length, self.n_features), self.dtype), 0
-        first, skip = start
-        for number in range(first, len(order)):
-            taken = skip
-            for piece in self.read(order[number], skip):
-                at = 0
-                while at < len(piece):
-                    count = min(length - filled, len(piece) - at)
-                    rows[filled : filled + count] = piece[at : at + count]
-                    at += count
-                    taken += count
-                    filled += count
-                    if filled == length:
-                        yield rows, [number, taken]
-                        rows, filled = np.empty((length, self.n_features), self.dtype), 0
-                del piece  # or it would stay in memory beside the next, which may be as large
-            skip = 0
-        if filled:
-            yield rows[:filled], [len(order), 0]
-
-    def fraction(self, position: Position) -> float | None:
-        """See `Source.fraction`."""
-        if position is None:
-            return 0.0
-        groups = position[0] if isinstance(position[0], int) else position[0][0]
-        return groups / max(self.n_groups(), 1)
 
 
 def rows_of(columns: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[Any]:

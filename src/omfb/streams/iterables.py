@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import DataError, GroupedSource
+from .base import DataError
 from .blocks import as_rows
+from .grouped import GroupedSource
 
 
 class IteratorSource(GroupedSource):

@@ -1,0 +1,24 @@
+"""Rows of a young stream, and the last ones, kept as they came."""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..core.blocks import dense_with_holes, sparse_with_holes
+
+
+def together(blocks: tuple[Any, ...]) -> NDArray[Any]:
+    """Blocks of rows as one array, NaN where they miss something."""
+    dense = [dense_with_holes(block) for block in blocks]
+    return dense[0] if len(dense) == 1 else np.concatenate(dense)
+
+
+def joined(head: Any, rows: Any) -> Any:
+    """The rows after those of the head, in the head's type; sparse if the rows are."""
+    if scipy.sparse.issparse(rows):
+        head = sparse_with_holes(head)
+        return scipy.sparse.vstack([head, rows.astype(head.dtype, copy=False)], format="csr")
+    head = dense_with_holes(head)
+    return np.concatenate([head, rows.astype(head.dtype, copy=False)])
