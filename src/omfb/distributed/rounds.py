@@ -14,6 +14,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -42,6 +43,8 @@ from .lazy import is_frame
 USUAL_LANES = 32
 # Rows of a round, at most: as many as were learned from before it, and this share of a pass.
 ROUND_SHARE = 0.25
+# Lanes whose evidence is added up by one task.
+BRANCHES = 8
 # Chunks that a sample of rows is taken from, and that tell whether data are the same.
 SAMPLED_CHUNKS, TELLING_CHUNKS, TELLING_ROWS = 32, 3, 16
 
@@ -254,16 +257,16 @@ class Rounds(Source):
         now, engine = delayed(snapshot.now, traverse=False), snapshot.engine
         lanes = []
         for lane in work.lanes:
-            part = delayed(begin_lane)(now)
-            for at in lane:
+            part = None
+            for at in lane[:-1]:
                 chunk = self._chunk(at, work.seed)
-                part = delayed(learn_chunk)(engine, part, self._chunks[at], chunk)
-            lanes.append(delayed(gather)(engine, now, part))
-        while len(lanes) > 1:
-            pairs = zip(lanes[::2], lanes[1::2], strict=False)
-            odd = lanes[-1:] if len(lanes) % 2 else []
-            lanes = [delayed(Learned.plus)(one, other) for one, other in pairs] + odd
-        return delayed(merge)(engine, now, lanes[0])
+                part = delayed(learn_chunk)(engine, now, part, self._chunks[at], chunk)
+            last = self._chunks[lane[-1]], self._chunk(lane[-1], work.seed)
+            lanes.append(delayed(learn_last_chunk)(engine, now, part, *last))
+        while len(lanes) > BRANCHES:
+            parts = range(0, len(lanes), BRANCHES)
+            lanes = [delayed(added_up)(lanes[at : at + BRANCHES]) for at in parts]
+        return delayed(merge)(engine, now, lanes)
 
     def _computed(self, task: Any) -> Any:
         """The result of a task, which is taken back if nobody waits for it any more."""
@@ -364,16 +367,12 @@ def begin(
     return now, observed
 
 
-def begin_lane(now: Now) -> Part:
-    """A lane that has learned nothing yet."""
-    assert now.state is not None
-    unseen = np.zeros(len(now.state.C), bool)
-    return Part(now.state, Info(0.0, 0.0), unseen, None)
-
-
-def learn_chunk(engine: Engine, part: Part, block: Any, chunk: Chunk) -> Part:
-    """A lane after a chunk."""
+def learn_chunk(engine: Engine, now: Now, part: Part | None, block: Any, chunk: Chunk) -> Part:
+    """A lane after a chunk; it begins with what is there now."""
     rows = rows_of(block, chunk)
+    if part is None:
+        assert now.state is not None
+        part = Part(now.state, Info(0.0, 0.0), np.zeros(len(now.state.C), bool), None)
     if len(rows) == 0:
         return part
     rows = rows.astype(part.state.C.dtype, copy=False)
@@ -384,14 +383,23 @@ def learn_chunk(engine: Engine, part: Part, block: Any, chunk: Chunk) -> Part:
     return Part(state, part.info.plus(info), part.observed | observed_features(rows), last)
 
 
-def gather(engine: Engine, now: Now, part: Part) -> Learned:
-    """What a lane has learned."""
+def learn_last_chunk(
+    engine: Engine, now: Now, part: Part | None, block: Any, chunk: Chunk
+) -> Learned:
+    """What a lane has learned with its last chunk."""
+    part = learn_chunk(engine, now, part, block, chunk)
     evidence = engine.gather(at_home(now.state), at_home(part.state))
     return Learned(evidence, part.info, part.observed, part.last)
 
 
-def merge(engine: Engine, now: Now, learned: Learned) -> tuple[Now, NDArray[np.bool_]]:
+def added_up(lanes: list[Learned]) -> Learned:
+    """What several lanes have learned."""
+    return reduce(Learned.plus, lanes)
+
+
+def merge(engine: Engine, now: Now, lanes: list[Learned]) -> tuple[Now, NDArray[np.bool_]]:
     """What a learner is after a round, and which features it observed."""
+    learned = added_up(lanes)
     state = engine.merged(at_home(now.state), at_home(learned.evidence))
     last = now.last if learned.last is None else (together((learned.last,)),)
     return Now(state, now.totals.plus(learned.info), last=last), learned.observed

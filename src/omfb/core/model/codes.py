@@ -58,9 +58,13 @@ def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: 
     P = (Y @ model.coding).astype(np.float64, copy=False)
     H, pulled = complete_system(model)
     X = np.empty((q, r + 1))
-    X[:, :r] = (P[:, :r] - pulled) @ H
+    np.matmul(P[:, :r], H, out=X[:, :r])
+    X[:, :r] -= pulled @ H
     X[:, r] = model.one
-    residual = squares_of(Y) + np.sum(X * (X @ model.G - 2.0 * P), axis=1)
+    left = X @ model.G
+    left -= P
+    left -= P
+    residual = squares_of(Y) + np.einsum("ij,ij->i", X, left)
     free = m - min(float(np.sum(H * model.G[:r, :r])), 0.98 * m)
     return Codes(
         X, float(weights.sum()) * H, np.maximum(residual, 0.0), np.full(q, free),

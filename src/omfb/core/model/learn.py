@@ -28,7 +28,7 @@ from .codes import Codes, codes_of
 from .late import set_aside
 from .revise import revised
 from .rows import Whitened, by_feature, whitened
-from .schedule import batch_rows
+from .schedule import LONGEST_BATCH, batch_rows
 from .state import LEAST_SHARE, Matrix, Model, Vector, inverse, rarity_of
 
 # So many outliers in a row are a change of level: they are believed.
@@ -53,10 +53,13 @@ def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[
     X = canonical(X) if scipy.sparse.issparse(X) else X
     codes = np.empty((X.shape[0], model.n_components), model.C.dtype)
     given, judged = model.C, model.judged[0]
+    # One room for all batches: fresh memory is slow, most of all where malloc gives it back at once
+    # (as in Dask's workers).
+    room = None if scipy.sparse.issparse(X) else np.empty_like(X[:LONGEST_BATCH], model.C.dtype)
     at = 0
     while at < len(codes):
         here = slice(at, at + min(model.batch_left, model.period_left))
-        model, X_codes = _learn_rows(model, X[here], reuse or model.C is not given)
+        model, X_codes = _learn_rows(model, X[here], reuse or model.C is not given, room)
         codes[here] = X_codes[:, :-1]
         at = here.stop
         if model.batch_left == 0 or model.period_left == 0:
@@ -83,12 +86,14 @@ class _Learned(NamedTuple):
     errors: Matrix
 
 
-def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
+def _learn_rows(
+    model: Model, X: Any, reuse: bool, room: NDArray[Any] | None
+) -> tuple[Model, Matrix]:
     """Learn from rows of one batch; also return their codes."""
     forgotten, hidden = hide(model, X)
     model = judge_hidden(model, hidden)
     model, known = set_aside(model, X)
-    rows, q = whitened(model, known, forgotten), X.shape[0]
+    rows, q = whitened(model, known, forgotten, room), X.shape[0]
     n_entries = round(float(rows.shares.sum()) * len(model.C))
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = np.append(np.cumprod(keep[:0:-1])[::-1], 1.0)  # what the rows after it leave of a row
@@ -96,7 +101,7 @@ def _learn_rows(model: Model, X: Any, reuse: bool) -> tuple[Model, Matrix]:
     codes = _alternated(model, rows, keep, after, weights)
     if codes.dropped.any():
         model, rows = _without_outliers(model, rows, codes)
-    leverage = np.maximum(np.sum((codes.X @ model.Sigma) * codes.X, axis=1), 0.0)
+    leverage = _leverage(model, codes)
     learned = _updated(model, rows, codes, keep, after, leverage, reuse)
     check_finite_step(codes.X, learned.S)
     faded = float(np.prod(keep))
@@ -128,11 +133,15 @@ def _alternated(
     limit = outlier_limit(model)
     codes = codes_of(model, rows, weights, limit=limit)
     for _ in range((model.settings.inner_iter or 1) - 1):
-        leverage = np.maximum(np.sum((codes.X @ model.Sigma) * codes.X, axis=1), 0.0)
-        tried = _updated(model, rows, codes, keep, after, leverage, False).C
+        tried = _updated(model, rows, codes, keep, after, _leverage(model, codes), False).C
         again = replace(model, C_codes=tried, G=gram(tried))
         codes = codes_of(again, rows, weights, limit=limit)
     return codes
+
+
+def _leverage(model: Model, codes: Codes) -> Vector:
+    """x̃ᵀ Σ x̃ of each row: how unsure the dictionary is where it points to."""
+    return np.maximum(np.einsum("ij,ij->i", codes.X @ model.Sigma, codes.X), 0.0)
 
 
 def _updated(
@@ -152,10 +161,11 @@ def _by_products(
     """Complete rows, and features that have all been observed alike."""
     X, C, dtype = codes.X, model.C, model.C.dtype
     faded = float(np.prod(keep))
-    gathered = (X.T * after) @ X
+    weighted = X * after[:, None]
+    gathered = weighted.T @ X
     S = faded * model.S + gathered
     back = inverse(S)
-    B = ((X * after[:, None]) @ back).astype(dtype)
+    B = (weighted @ back).astype(dtype, copy=False)
     if 2 * len(X) < len(S):  # so few rows are cheaper by what they leave unexplained
         new = C + (Y - X.astype(dtype) @ C.T).T @ B
     else:

@@ -72,10 +72,12 @@ class Whitened:
         return Whitened(self.values.shape[1], dense, seen, counts, rest)
 
 
-def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> Whitened:
+def whitened(
+    model: Model, X: Any, forgotten: Sequence[Forgotten] = (), room: NDArray[Any] | None = None
+) -> Whitened:
     """The rows of an array or sparse matrix in units of the model's noise.
 
-    What is forgotten counts as missing.
+    What is forgotten counts as missing. `room` is where they are written to, if given.
     """
     m, dtype = len(model.C), model.C.dtype
     inverse = 1.0 / model.noise
@@ -87,7 +89,8 @@ def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> White
         return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
-    out, counts = np.empty(Y.shape, dtype), np.empty(len(Y), np.int64)
+    out = np.empty(Y.shape, dtype) if room is None else room[: len(Y)]
+    counts = np.empty(len(Y), np.int64)
     center = model.center
     if in_safe_range(model):  # in the data's own type: rounded as the data are
         center, inverse = center.astype(dtype), inverse.astype(dtype)
