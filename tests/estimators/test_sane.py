@@ -27,6 +27,9 @@ def tables(draw):
         Y *= 10.0 ** rng.uniform(-12, 12, m)
     if draw(st.booleans()):
         Y[:, rng.integers(m)] = draw(st.sampled_from([0.0, 5.0, 1e12]))
+    if draw(st.booleans()):  # a column that is hardly ever something else than 0
+        rare = rng.random(n) < 0.03
+        Y[:, rng.integers(m)] = np.where(rare, np.exp(rng.normal(0.0, 3.0, n)), 0.0)
     if draw(st.booleans()):
         Y = np.repeat(Y[: max(1, n // 3)], 3, axis=0)[:n]
     if draw(st.booleans()):

@@ -87,12 +87,36 @@ def test_a_column_that_is_mostly_missing_is_learned_as_fast_as_it_can_be(tables)
     assert ours <= 1.1 * exact
 
 
-def test_spikes_hardly_matter(tables):
+@pytest.mark.parametrize("deviations", [10.0, 1000.0])
+def test_spikes_hardly_matter(tables, deviations):
     table = tables.low_rank(SEED)
     rng = np.random.default_rng(SEED)
-    size = 10.0 * np.nanstd(table.X, axis=0) * rng.choice([-1.0, 1.0], table.X.shape)
+    size = deviations * np.nanstd(table.X, axis=0) * rng.choice([-1.0, 1.0], table.X.shape)
     spiked = np.where(rng.random(table.X.shape) < 0.01, table.X + size, table.X)
     assert table.error(filled(spiked)) <= 1.09 * table.error(filled(table.X))
+
+
+@pytest.mark.parametrize("seed", [SEED, SEED + 1, SEED + 2])
+def test_columns_that_are_almost_always_zero_spoil_no_others(tables, seed):
+    table = tables.low_rank(seed, m=60)
+    rng = np.random.default_rng(seed)
+    rare = rng.random((len(table.X), 20)) < 0.003
+    counts = np.where(rare, np.exp(rng.normal(1.0, 1.0, rare.shape)), 0.0)
+    together = filled(np.hstack([counts, table.X]))[:, counts.shape[1] :]
+    assert table.error(together) <= 1.01 * table.error(filled(table.X))
+
+
+@pytest.mark.parametrize("seed", [SEED, SEED + 1, SEED + 2])
+def test_columns_with_heavy_tails_spoil_no_others(tables, seed):
+    table = tables.low_rank(seed, n=1500, m=40)
+    others = np.s_[:, 8:]
+    heavy = np.exp(2.0 * np.maximum(table.X[:, :8], 0.0)) - 1.0
+    together = filled(np.hstack([heavy, table.X[others]]))[others]
+    truth, hidden = table.truth[others], table.hidden[others]
+    error, alone = (
+        np.linalg.norm((result - truth)[hidden]) for result in (together, filled(table.X[others]))
+    )
+    assert error <= 1.02 * alone
 
 
 def test_ratings_are_filled_better_than_by_offsets(tables):

@@ -12,7 +12,7 @@ LARGEST = 1e75
 def whiten(Y, center, inverse_noise, out, counts):
     """out = (Y − center) / noise, NaN staying NaN; counts what each row observes.
 
-    Returns False where an entry is not finite, or too large to learn from.
+    Returns the size of the largest.
     """
     largest = 0.0
     for t in range(Y.shape[0]):
@@ -24,7 +24,16 @@ def whiten(Y, center, inverse_noise, out, counts):
             count += known
             largest = max(largest, abs(value) if known else 0.0)
         counts[t] = count
-    return largest < LARGEST
+    return largest
+
+
+@jit
+def hold_back(values, reach):
+    """Bring values that are farther out than their feature reaches back to where it ends."""
+    for t in range(values.shape[0]):
+        for i in range(values.shape[1]):
+            if abs(values[t, i]) > reach[i]:
+                values[t, i] = np.copysign(reach[i], values[t, i])
 
 
 @jit

@@ -17,7 +17,7 @@ from ..kernels.posterior import spread
 from .check import N_BINS, binned, outlier_limit, quantile, rescaled
 from .codes import codes_of
 from .encode import Filled, settled
-from .rows import whitened
+from .rows import reach_of, whitened
 from .state import Matrix, Memory, Model, Vector
 
 # Rows whose systems are kept at a time.
@@ -144,7 +144,8 @@ def forecast(model: Model, steps: int) -> tuple[Matrix, Matrix]:
 
 
 def _in_units(model: Model, rows: NDArray[Any]) -> Matrix:
-    return (rows.astype(np.float64) - model.center) / model.noise
+    reach = reach_of(model)
+    return np.clip((rows.astype(np.float64) - model.center) / model.noise, -reach, reach)
 
 
 def _memory(model: Model, W: Matrix) -> Memory:

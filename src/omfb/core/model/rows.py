@@ -1,4 +1,10 @@
-"""Rows in the model's units: the noise is 1, and what is missing is 0 and marked."""
+"""Rows in the model's units: the noise is 1, and what is missing is 0 and marked.
+
+A feature that was almost constant has almost no noise. When it varies after all, one entry could be
+a thousand deviations off, and would turn codes and dictionary to itself alone. So an entry counts
+at most as far off as its feature reaches, by its noise and what the codes explain of it. As that is
+still far, the noise grows, and after some such entries they are believed.
+"""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -9,11 +15,13 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import check_finite, sparse_rows, too_large
-from ..kernels.entries import LARGEST, listed, mark, whiten
+from ..kernels.entries import LARGEST, hold_back, listed, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
 SAFE_RANGE = {"float64": 1e150, "float32": 1e25}
+# Deviations of a feature that it reaches to.
+REACH = 12.0
 Forgotten = tuple[int, NDArray[np.int32]]
 """A row, and features of it that are to count as missing."""
 
@@ -86,7 +94,8 @@ def whitened(
         values = (values.astype(np.float64) - model.center[features]) * inverse[features]
         if not np.abs(values).max(initial=0.0) < LARGEST:
             raise too_large()
-        return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
+        rows = within_reach(model, Rows(starts, features, values))
+        return Whitened(m, None, None, np.diff(starts), rows)
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
     out = np.empty(Y.shape, dtype) if room is None else room[: len(Y)]
@@ -94,12 +103,14 @@ def whitened(
     center = model.center
     if in_safe_range(model):  # in the data's own type: rounded as the data are
         center, inverse = center.astype(dtype), inverse.astype(dtype)
-    finite = whiten(Y, center, inverse, out, counts)
-    if not finite and inverse.dtype == np.float32:
-        finite = whiten(Y, model.center, 1.0 / model.noise, out, counts)
-    if not finite:
+    largest = whiten(Y, center, inverse, out, counts)
+    if not largest < LARGEST and inverse.dtype == np.float32:
+        largest = whiten(Y, model.center, 1.0 / model.noise, out, counts)
+    if not largest < LARGEST:
         check_finite(Y)
         raise too_large()
+    if largest > REACH:
+        hold_back(out, reach_of(model))
     for t, features in forgotten:
         out[t, features] = np.nan
         counts[t] -= len(features)
@@ -108,6 +119,21 @@ def whitened(
     seen = np.empty(Y.shape, bool)
     mark(out, seen)
     return Whitened(m, out, seen, counts)
+
+
+def within_reach(model: Model, rows: Rows) -> Rows:
+    """The rows, their entries at most as far off as their features reach."""
+    if np.abs(rows.values).max(initial=0.0) <= REACH:
+        return rows
+    reach = reach_of(model)[rows.features]
+    return Rows(rows.starts, rows.features, np.clip(rows.values, -reach, reach))
+
+
+def reach_of(model: Model) -> Vector:
+    """How far from its centre entries of each feature can be."""
+    C = model.coding.astype(np.float64, copy=False)
+    spread = 1.0 + np.einsum("ij,ij->i", C[:, :-1], C[:, :-1])
+    return np.abs(model.one * C[:, -1]) + REACH * np.sqrt(spread)
 
 
 def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:
