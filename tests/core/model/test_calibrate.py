@@ -28,6 +28,16 @@ def test_intervals_nearly_hold_in_long_gaps_of_a_table_that_drifts():
     assert 0.82 < np.mean(shares) < 0.95
 
 
+def test_intervals_nearly_hold_in_tables_of_some_hundred_entries():
+    """By the features solved again alone, 77 % would be inside."""
+    shares = []
+    for seed in range(12):
+        Y, X = walks(seed, n=60, m=8, gap=8)
+        low, high = OMFBImputer(random_state=0).fit(X).interval(X, 0.9)
+        shares.append(np.mean(((low <= Y) & (high >= Y))[np.isnan(X)]))
+    assert 0.82 < np.mean(shares) < 0.95
+
+
 def test_too_few_gaps_say_nothing():
     Y, _ = walks(0)
     Y[5, 3] = np.nan
