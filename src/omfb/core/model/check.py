@@ -12,6 +12,7 @@ of complete rows; there only a first pass is honest, and only a first pass is lo
 """
 
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -42,8 +43,12 @@ N_BINS = BINS_PER_OCTAVE * OCTAVES
 RECENT_ROWS = 50
 # Entries beyond so many deviations, and which share of them makes tails heavy (normal: 0.006 %).
 FAR, HEAVY_SHARE, FIRST_CHECKS = 4.0, 0.002, 50
-# Of the components that are on trial where there are outliers, those that the next trial keeps.
-FEWER = 0.8
+# Of the components on trial, those that the next trial keeps, and how many trials there are.
+FEWER, STEPS_DOWN = 0.8, 12
+# Parts of the rows that are judged each.
+PARTS = 16
+# Standard errors by which fewer components are worse, so that none are tried that are fewer still.
+CLEARLY = 3.0
 # Share of a normal law that is within one deviation.
 WITHIN_ONE_DEVIATION = 0.6827
 # Deviations from what the rest of its row says that make an entry an outlier; what dropping them
@@ -264,26 +269,37 @@ def calibrated(model: Model, X: Any) -> Model:
 
 
 def sparing(model: Model, X: Any) -> Model:
-    """The model without components that do not stand out, if that fills what rows hide better.
+    """The model without its weakest components, as far as that fills what rows hide better.
 
-    They follow the noise of complete and wide tables, and are a weak signal in others. Where there
-    are outliers, also those are on trial that stand out: they may be what spikes have left.
+    Components that do not stand out follow the noise of some tables and are a weak signal in
+    others; those that do may be what spikes have left. What little is hidden decides only where it
+    is sure: by more than the standard error that parts of the rows show.
     """
     if not model.gappy:
         return model
-    falling = np.argsort(-model.v[:-1], kind="stable")
-    counts = {int(model.used.sum())}
-    if model.drops:
-        counts |= {int(max(counts) * FEWER**step) for step in range(1, 12)}
-    best, least = model, float(_judged_anew(model, X).judged[0, 0])
-    for count in sorted(counts - {0, len(falling)}, reverse=True):
+    falling, used = np.argsort(-model.v[:-1], kind="stable"), int(model.used.sum())
+    counts = {int(used * FEWER**step) for step in range(STEPS_DOWN)} - {0, len(falling)}
+    best, least = model, _errors_by_part(model, X)
+    for count in sorted(counts, reverse=True):
         C = model.C.copy()
         C[:, falling[count:]] = 0.0
         fewer = replace(model, C=C, C_codes=None, G=gram(C))
-        error = float(_judged_anew(fewer, X).judged[0, 0])
-        if error < least:
-            best, least = fewer, error
+        errors = _errors_by_part(fewer, X)
+        gains = least - errors
+        unsure = float(np.sqrt(PARTS) * gains.std(ddof=1))
+        if gains.sum() > unsure:
+            best, least = fewer, errors
+        elif gains.sum() < -CLEARLY * unsure:  # fewer still would be worse still
+            break
     return best
+
+
+def _errors_by_part(model: Model, X: Any) -> Vector:
+    """Squared errors of what rows hide, in each of some parts of the rows."""
+    bounds = np.linspace(0, X.shape[0], PARTS + 1).astype(int)
+    parts = (X[first:last] for first, last in pairwise(bounds.tolist()) if last > first)
+    errors = [float(_judged_anew(model, part).judged[0, 0]) for part in parts]
+    return np.array(errors + [0.0] * (PARTS - len(errors)))
 
 
 def _judged_anew(model: Model, X: Any) -> Model:

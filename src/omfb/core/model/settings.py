@@ -6,7 +6,7 @@ from ..rule import COUNTS, NUMBERS, checked_count, checked_number, shown
 
 NOISES = ("shared", "feature")
 # Components that a table gets where nobody says how many: no more, as the cost grows with r².
-MOST_COMPONENTS, LEAST_COMPONENTS = 100, 10
+MOST_COMPONENTS, SOME_COMPONENTS, LEAST_COMPONENTS = 100, 40, 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +74,14 @@ class Settings:
     def components_for(self, n_features: int, observed: float = 1.0) -> int:
         """How many components a model of so many features has at most.
 
-        Where rows observe less than half of the features, no more than a quarter of what they do:
-        rows tell no more apart.
+        Half of the features, and two thirds of few, as each counts more there. Where rows observe
+        less than half of the features, no more than a quarter of what they do: rows tell no more
+        apart.
         """
         if self.n_components is not None:
             return min(self.n_components, n_features)
         most = MOST_COMPONENTS
         if observed < 0.5:
             most = min(most, max(LEAST_COMPONENTS, round(observed * n_features / 4)))
-        return max(1, min(n_features - 1, max(n_features // 2, LEAST_COMPONENTS), most))
+        usual = max(n_features // 2, min(2 * n_features // 3, SOME_COMPONENTS), LEAST_COMPONENTS)
+        return max(1, min(n_features - 1, usual, most))
