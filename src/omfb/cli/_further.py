@@ -71,16 +71,16 @@ class Further:
         """The further columns of rows that were filled; counts for the report."""
         import numpy as np
 
-        from ..core.model.check import calibration, quantile
+        from ..core.model.check import calibration, errors_of, quantile
 
-        missing = np.isnan(rows)
-        columns = [calibration(learner.used()) * deviations] if self._std else []
+        missing, errors = np.isnan(rows), errors_of(learner.used())
+        columns = [calibration(errors) * deviations] if self._std else []
         if self._level is not None:
-            half = quantile(learner.used(), self._level) * deviations
+            half = quantile(errors, self._level) * deviations
             bounds = (allowed(filled - half), allowed(filled + half))
             columns += [np.where(missing, bound, filled) for bound in bounds]
         if self._report:
-            width = 2.0 * quantile(learner.used(), self._level or USUAL_LEVEL)
+            width = 2.0 * quantile(errors, self._level or USUAL_LEVEL)
             self._missing = self._missing + missing.sum(axis=0)
             self._widths = self._widths + width * np.where(missing, deviations, 0.0).sum(axis=0)
             self._count_outliers(learner, rows)

@@ -24,6 +24,14 @@ def _knows_noise(model: Any) -> bool:
     return plan_of(model).engine is BAYES
 
 
+def _width(errors: NDArray[np.float64], level: float) -> float:
+    """How many deviations hold this share of errors."""
+    level = checked_number("level", level, "between 0 and 1", "try 0.9", 0.0, 1.0)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"level must be between 0 and 1 (try 0.9), got {level}.")
+    return check.quantile(errors, level)
+
+
 class BeliefMixin:
     """Deviations, intervals, draws, likelihoods and forecasts of the model that was found."""
 
@@ -56,7 +64,9 @@ class BeliefMixin:
             return self._like(X, self._filled(X))  # type: ignore[attr-defined]
         filled, deviations = self._with_deviations(X)
         with quiet():
-            deviations = within_range(check.calibration(self._belief()) * deviations)
+            deviations = within_range(
+                check.calibration(check.errors_of(self._belief())) * deviations
+            )
         return self._like(X, filled), deviations
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
@@ -80,7 +90,7 @@ class BeliefMixin:
         filled, deviations = self._with_deviations(X)
         rows = self._given(X)
         with quiet():
-            half = self._width(level) * deviations
+            half = _width(check.errors_of(self._belief()), level) * deviations
             sides = (within_range(filled + side * half) for side in (-1.0, 1.0))
             low, high = (self._bounded(side, rows) for side in sides)
         return self._like(X, low), self._like(X, high)
@@ -105,7 +115,7 @@ class BeliefMixin:
         with quiet():
             drawn = np.array(list(encode.draw(model, rows, count, np.random.default_rng(seed))))
             middle, missing = encode.fill(model, rows).rows, np.isnan(dense_with_holes(rows))
-            spread = check.calibration(model) * (drawn - middle)
+            spread = check.calibration(model.histogram) * (drawn - middle)
             drawn = np.where(missing, middle + spread, drawn)
         return self._bounded(made_finite(drawn, rows), rows)
 
@@ -152,7 +162,7 @@ class BeliefMixin:
         means, deviations = forecast(model, count)
         if level is None:
             return self._bounded(means)
-        half = self._width(level) * deviations
+        half = _width(model.memory.ahead, level) * deviations
         return self._bounded(means), self._bounded(means - half), self._bounded(means + half)
 
     # -- what was found ---------------------------------------------------------------------
@@ -250,12 +260,6 @@ class BeliefMixin:
             filled, deviations = fill(model, rows, deviations=True)
         assert deviations is not None
         return self._bounded(made_finite(filled, rows), rows), made_finite(deviations, rows)
-
-    def _width(self, level: float) -> float:
-        level = checked_number("level", level, "between 0 and 1", "try 0.9", 0.0, 1.0)
-        if not 0.0 < level < 1.0:
-            raise ValueError(f"level must be between 0 and 1 (try 0.9), got {level}.")
-        return check.quantile(self._belief(), level)
 
     def _like(self, X: Any, filled: NDArray[Any]) -> Any:
         return like_frame(X, filled, self.learner_.feature_names)  # type: ignore[attr-defined]

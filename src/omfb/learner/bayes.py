@@ -140,9 +140,9 @@ class Bayes:
         """See `Engine.check`."""
         check_model(state)
         kept = state.memory
-        for histogram in (state.histogram, None if kept is None else kept.histogram):
-            if histogram is not None and histogram.shape != (N_BINS,):
-                raise ValueError("a histogram does not fit")
+        histograms = [state.histogram, *([kept.histogram, kept.ahead] if kept else [])]
+        if any(histogram.shape != (N_BINS,) for histogram in histograms):
+            raise ValueError("a histogram does not fit")
 
 
 @contextmanager

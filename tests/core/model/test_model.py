@@ -99,6 +99,16 @@ def test_hidden_entries_do_not_depend_on_the_cut_either(missing):
     same(encode.settled(at_once), encode.settled(by_parts), 1e-6)
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_batches_may_be_as_long_as_is_asked_for(missing):
+    X = table(4, 3000, 6, missing)
+    model = start(X, Settings(n_components=2, batch_size=2500), 0)
+    learned = learn(model, X)[0]
+    assert np.isfinite(learned.C).all()
+    by_parts = learn(learn(model, X[:2200])[0], X[2200:])[0]
+    same(encode.settled(learned), encode.settled(by_parts), 1e-6)
+
+
 def test_hidden_entries_teach_nothing(rng):
     """The model is the same whatever the values are that checked rows hide."""
     X = table(2, 200, 10, 0.2)
@@ -114,8 +124,13 @@ def test_hidden_entries_teach_nothing(rng):
     original = check.draws
     try:
         check.draws = lambda rows: draws[: rows.shape[0]]
-        one = learn(replace(model, batch_left=999, period_left=999), X)[0]
-        two = learn(replace(model, batch_left=999, period_left=999), other)[0]
+        one, two = (
+            learn(
+                replace(start(rows, Settings(n_components=3), 0), batch_left=999, period_left=999),
+                rows,
+            )[0]
+            for rows in (X, other)
+        )
     finally:
         check.draws = original
     assert not np.array_equal(X, other, equal_nan=True)

@@ -92,6 +92,24 @@ def draws(X: Any) -> NDArray[np.uint64]:
     return out
 
 
+def _drawn(
+    X: Any, n_masks: int
+) -> tuple[NDArray[np.bool_], NDArray[np.uint64], NDArray[np.uint64]]:
+    """Which rows are checked, the number of each one's mask, and what is left of its draw."""
+    rest, one_in = np.divmod(draws(X), np.uint64(ONE_IN))
+    rest, mask = np.divmod(rest, np.uint64(n_masks))
+    return one_in == 0, mask, rest
+
+
+def kept_back(X: Any, seen: NDArray[np.bool_], masks: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """What `hide` will hide of the head of a stream, so that the first model knows none of it."""
+    checked, mask, _ = _drawn(X, len(masks))
+    visible = masks[mask.astype(int)]
+    shown, hidden = seen & visible, seen & ~visible
+    judges = checked & shown.any(axis=1) & hidden.any(axis=1)
+    return hidden & judges[:, None]
+
+
 def hide(
     model: Model, X: Any, *, look_at_all: bool = False
 ) -> tuple[list[Forgotten], Hidden | None]:
@@ -99,10 +117,9 @@ def hide(
     if not model.gappy and not model.first_pass:
         return [], None
     seldom = 1 if model.checked < OFTEN or look_at_all else SELDOM
-    rest, one_in = np.divmod(draws(X), np.uint64(ONE_IN))
-    rest, mask = np.divmod(rest, np.uint64(len(model.masks)))
+    checked, mask, rest = _drawn(X, len(model.masks))
     looked_at = rest % np.uint64(seldom) == 0
-    which = np.flatnonzero((one_in == 0) & (looked_at | model.gappy))
+    which = np.flatnonzero(checked & (looked_at | model.gappy))
     if len(which) == 0:
         return [], None
     rows = _entries(model, X, which)
@@ -215,13 +232,20 @@ def rescaled(histogram: Vector, change: float) -> Vector:
     return np.diff(below)
 
 
-def quantile(model: Model, level: float) -> float:
+def errors_of(model: Model) -> Vector:
+    """The histogram of the errors of what the model fills, in time if it fills in time."""
+    memory = model.memory
+    in_time = memory is not None and memory.histogram.any()
+    return memory.histogram if memory is not None and in_time else model.histogram
+
+
+def quantile(histogram: Vector, level: float) -> float:
     """How many predicted deviations hold this share of the errors."""
-    total = float(model.histogram.sum())
+    total = float(histogram.sum())
     normal = float(norm.ppf(0.5 + level / 2.0))
     if total == 0.0:
         return normal
-    below = np.concatenate([[0.0], np.cumsum(model.histogram)]) / total
+    below = np.concatenate([[0.0], np.cumsum(histogram)]) / total
     found = 2.0 ** (
         float(np.interp(level, below, np.arange(N_BINS + 1))) / BINS_PER_OCTAVE - LOWEST
     )
@@ -229,9 +253,9 @@ def quantile(model: Model, level: float) -> float:
     return trust * found + (1.0 - trust) * normal
 
 
-def calibration(model: Model) -> float:
+def calibration(histogram: Vector) -> float:
     """What predicted deviations are to be multiplied by, to hold what a normal law's hold."""
-    return quantile(model, WITHIN_ONE_DEVIATION)
+    return quantile(histogram, WITHIN_ONE_DEVIATION)
 
 
 def outlier_limit(model: Model) -> float:
@@ -278,7 +302,7 @@ def sparing(model: Model, X: Any) -> Model:
     if not model.gappy:
         return model
     falling, used = np.argsort(-model.v[:-1], kind="stable"), int(model.used.sum())
-    counts = {int(used * FEWER**step) for step in range(STEPS_DOWN)} - {0, len(falling)}
+    counts = {0, *(int(used * FEWER**step) for step in range(STEPS_DOWN))} - {len(falling)}
     best, least = model, _errors_by_part(model, X)
     for count in sorted(counts, reverse=True):
         C = model.C.copy()

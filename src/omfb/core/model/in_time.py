@@ -26,6 +26,8 @@ PART = 128
 WINDOW = 2048
 # Rows that tell the last code and residuals.
 RECENT = 64
+# Rows that tell how sure a forecast is, and an age at which nothing is left of a residual.
+AHEAD, LONG_AGO = 256, 1 << 30
 # The share of errors by which widths of intervals are compared.
 CENTRAL = 0.8
 # As many pairs of residuals without memory each feature's coefficient begins with.
@@ -58,7 +60,7 @@ def remembering(model: Model, X: Any) -> Model:
         for residuals in (none(found.residuals), found.residuals)
     ]
     if hidden.sum() < FEWEST_HIDDEN:
-        return replace(model, memory=choices[-1])
+        return _knowing_errors_ahead(replace(model, memory=choices[-1]), rows)
     shown = np.where(hidden, np.nan, rows)
     losses = []
     for choice in choices:
@@ -70,9 +72,10 @@ def remembering(model: Model, X: Any) -> Model:
     used = plain if best == 0 else _errors_in_time(model, choices[best], shown, rows, hidden)
     # The dictionary has learned from what is hidden here, so that these errors are a little small:
     # by as much as those without a memory are smaller than those of entries that it never saw.
-    honest = quantile(model, CENTRAL) / quantile(replace(model, histogram=plain), CENTRAL)
+    honest = quantile(model.histogram, CENTRAL) / quantile(plain, CENTRAL)
     histogram = rescaled(used, 1.0 / max(honest, 1.0))
-    return replace(model, memory=replace(choices[best], histogram=histogram))
+    memory = replace(choices[best], histogram=histogram)
+    return _knowing_errors_ahead(replace(model, memory=memory), rows)
 
 
 def up_to_date(model: Model, X: Any) -> Model:
@@ -125,22 +128,47 @@ def forecast(model: Model, steps: int) -> tuple[Matrix, Matrix]:
     memory = model.memory
     assert memory is not None
     model = settled(model)
-    r, m = model.n_components, len(model.C)
-    means, deviations = np.empty((steps, m)), np.empty((steps, m))
+    ahead = [_ahead(model, memory, step) for step in range(1, steps + 1)]
+    means, deviations = (np.array(each).reshape(steps, -1) for each in zip(*ahead, strict=True))
+    return means * model.noise + model.center, deviations * model.noise
+
+
+def _ahead(model: Model, memory: Memory, step: int) -> tuple[Vector, Vector]:
+    """Mean and deviation of each feature so many rows after the one that is remembered."""
     C = model.C.astype(np.float64)
-    every = np.arange(m, dtype=np.int32)
-    for step in range(steps):
-        kept = memory.codes ** (step + 1)
-        x = np.append(kept * memory.code, model.one)
-        covariance = np.outer(kept, kept) * model.kappa * memory.covariance
-        covariance += np.diag(1.0 - kept**2)
-        variance = np.empty(m)
-        spread(C, covariance, model.Sigma, x, model.rarity, 1.0, every, variance)
-        left = memory.residuals ** (memory.age + step + 1)
-        means[step] = (C @ x + left * memory.residual) * model.noise + model.center
-        deviations[step] = np.sqrt(variance - left**2) * model.noise
-    assert r == len(memory.code)
-    return means, deviations
+    kept = memory.codes**step
+    x = np.append(kept * memory.code, model.one)
+    covariance = np.outer(kept, kept) * model.kappa * memory.covariance
+    covariance += np.diag(1.0 - kept**2)
+    variance, every = np.empty(len(C)), np.arange(len(C), dtype=np.int32)
+    spread(C, covariance, model.Sigma, x, model.rarity, 1.0, every, variance)
+    left = memory.residuals ** (memory.age + step)
+    return C @ x + left * memory.residual, np.sqrt(variance - left**2)
+
+
+def _knowing_errors_ahead(model: Model, rows: NDArray[Any]) -> Model:
+    """The model that knows how far each of the last rows was from what the one before made of it.
+
+    What a row hides from itself says nothing of that.
+    """
+    memory = model.memory
+    assert memory is not None
+    W = _in_units(model, rows[-AHEAD - 1 :])
+    given = whitened(model, W * model.noise + model.center)
+    codes = codes_of(model, given, limit=outlier_limit(model), keep_covariances=True)
+    E = W - codes.X @ model.C.T.astype(np.float64)
+    sizes = [np.empty(0)]
+    for t in range(len(W) - 1):
+        then = replace(
+            memory, code=codes.X[t, :-1], residual=np.nan_to_num(E[t]),
+            covariance=codes.covariances[min(t, len(codes.covariances) - 1)],
+            age=np.where(np.isnan(E[t]), LONG_AGO, 0),
+        )  # fmt: skip
+        mean, deviation = _ahead(model, then, 1)
+        size = np.abs(W[t + 1] - mean) / deviation
+        sizes.append(size[~np.isnan(size)])
+    found = np.concatenate(sizes)
+    return replace(model, memory=replace(memory, ahead=binned(found, np.ones(len(found)))))
 
 
 def _in_units(model: Model, rows: NDArray[Any]) -> Matrix:
@@ -165,7 +193,7 @@ def _memory(model: Model, W: Matrix) -> Memory:
     covariance = codes.covariances[min(at, len(codes.covariances) - 1)]
     return Memory(
         along, own, codes.X[at, :r].copy(), covariance.copy(), np.nan_to_num(residual), age,
-        np.zeros(N_BINS), model.n_seen,
+        np.zeros(N_BINS), np.zeros(N_BINS), model.n_seen,
     )  # fmt: skip
 
 

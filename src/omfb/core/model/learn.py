@@ -55,7 +55,10 @@ def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[
     given, judged = model.C, model.judged[0]
     # One room for all batches: fresh memory is slow, most of all where malloc gives it back at once
     # (as in Dask's workers).
-    room = None if scipy.sparse.issparse(X) else np.empty_like(X[:LONGEST_BATCH], model.C.dtype)
+    room = None
+    if not scipy.sparse.issparse(X):
+        longest = max(LONGEST_BATCH, model.settings.batch_size or 0)
+        room = np.empty((min(len(X), longest), X.shape[1]), model.C.dtype)
     at = 0
     while at < len(codes):
         here = slice(at, at + min(model.batch_left, model.period_left))

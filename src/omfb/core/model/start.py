@@ -16,9 +16,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..blocks import dense_with_holes
+from ..blocks import canonical, dense_with_holes
 from ..kernels.shared import gram
-from .check import N_BINS, lent_masks
+from .check import N_BINS, kept_back, lent_masks
 from .schedule import batch_rows, fading, period_rows
 from .settings import Settings
 from .state import Matrix, Model, Vector
@@ -63,18 +63,23 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         The first dictionary: found from the head, uniform on [0, 1), or given.
     """
     dtype = head.dtype
+    head = canonical(head) if scipy.sparse.issparse(head) else head
+    head = head[: head_rows(head.shape[1], settings.components_for(head.shape[1]))]
     rows = dense_with_holes(head) if scipy.sparse.issparse(head) else head
-    rows = rows[: head_rows(rows.shape[1], settings.components_for(rows.shape[1]))]
     rows = rows.astype(np.float64, copy=False)
     seen = ~np.isnan(rows)
     m = rows.shape[1]
     share = max(float(seen.mean()), 1.0 / max(seen.size, 1))
     r = settings.components_for(m, share)
     rng = np.random.default_rng(seed)
+    gappy = bool(not seen.all())
+    masks = lent_masks(seen, rng)
+    if gappy:
+        seen = seen & ~kept_back(head, seen, masks)
     center, unit = _units(rows, seen, settings)
     spikes = _spikes(rows, seen, center, unit) if settings.outliers else np.zeros_like(seen)
     if spikes.any():
-        seen = seen & ~spikes
+        gappy, seen = True, seen & ~spikes
         center, unit = _units(rows, seen, settings)
     Z = np.where(seen, rows - center, 0.0)
     Z /= unit
@@ -90,7 +95,6 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         v[:] = 1.0 / max(settings.shrink, 1e-12)
     S = n_rows * np.eye(r + 1) + np.diag(1.0 / v)
     fade, head_start = fading(1.0 - share, r)
-    gappy = bool(not seen.all())
     batch = batch_rows(0, gappy, settings)
     C = np.ascontiguousarray(C, dtype)
     return Model(
@@ -100,7 +104,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         weight=0.0, held=1.0, energy=0.0, freedom=0.0, fade=fade, head_start=head_start,
         n_seen=0, n_entries=0,
         batch_left=batch, period_left=period_rows(0, r, batch, settings.memory),
-        gappy=gappy, pass_rows=0, masks=lent_masks(seen, rng),
+        gappy=gappy, pass_rows=0, masks=masks,
         histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
         looks=bool(spikes.any()), drops=bool(spikes.any()),
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),

@@ -38,6 +38,8 @@ class Memory:
         Rows that the model had learned from by the last of them.
     histogram : ndarray of shape (n_bins,)
         Errors of entries hidden in time, in units of their predicted deviation.
+    ahead : ndarray of shape (n_bins,)
+        Errors of forecasts by one row, in those units.
     """
 
     codes: Vector
@@ -47,6 +49,7 @@ class Memory:
     residual: Vector
     age: NDArray[np.int64]
     histogram: Vector
+    ahead: Vector
     n_seen: int = 0
 
 
@@ -318,7 +321,8 @@ def _check_memory(memory: Memory, m: int, r: int) -> None:
     _demand(memory.age.shape == (m,) and memory.age.dtype == np.int64, "memory.age does not fit")
     for kept in (memory.codes, memory.residuals):
         _demand(bool(((kept >= 0.0) & (kept < 1.0)).all()), "a memory that is none")
-    _demand(memory.histogram.ndim == 1 and memory.histogram.dtype == np.float64, "no histogram")
+    for histogram in (memory.histogram, memory.ahead):
+        _demand(histogram.ndim == 1 and histogram.dtype == np.float64, "no histogram")
 
 
 def _demand(holds: bool, reason: str) -> None:
