@@ -69,9 +69,13 @@ def init(
     """
     rule = Rule() if rule is None else rule
     C, scale = first_dictionary(X, n_components, init, seed)
-    G = gram(C)
-    least_ridge = LEAST_RIDGE * float(np.trace(G)) / n_components
-    S = rule.lam * np.eye(n_components)
+    return state_before(rule, C, gram(C), scale)
+
+
+def state_before(rule: Rule, C: Any, G: NDArray[np.float64], scale: float) -> State:
+    """The state before the first step, of a first dictionary and its Gram matrix."""
+    least_ridge = LEAST_RIDGE * float(np.trace(G)) / len(G)
+    S = rule.lam * np.eye(len(G))
     return State(rule=rule, C=C, G=G, S=S, scale=scale, least_ridge=least_ridge, kept=1.0)
 
 
