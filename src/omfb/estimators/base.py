@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.rule import checked_count
 from ..core.state import Info
+from ..distributed.features import Features
 from ..distributed.lazy import is_dask, lazy_score
 from ..distributed.rounds import Rounds, client_at_hand
 from ..formats import is_stream, open_stream
@@ -157,7 +158,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         place = fit_stream(
             learner, source, max_iter=passes_for(self, plan, source.n_rows), tol=float(self.tol),
             shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self),
-            learn=source.learn if isinstance(source, Rounds) else learn_block, **how,
+            learn=source.learn if isinstance(source, Rounds | Features) else learn_block, **how,
         )  # fmt: skip
         self.adopt(learner, place.number)
         return place.unseen
@@ -316,9 +317,17 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
                     "lanes needs a Dask collection and a cluster: pip install 'omfb[dask]', and "
                     "make a distributed.Client first."
                 )
-        if client is None or not plan.engine.adds_up(plan.rule):
+        if client is None:
+            return None
+        if lanes is None and self._spreads(X, plan):
+            return Features(X, client, plan.n_components)
+        if not plan.engine.adds_up(plan.rule):
             return None
         return Rounds.of_collection(self._numbers(X), client, lanes)
+
+    def _spreads(self, X: Any, plan: Plan) -> bool:
+        """Whether the dictionary is spread over a cluster, as the columns of a Dask array are."""
+        return False
 
     def _numbers(self, X: Any) -> Any:
         """The columns of a Dask collection that are learned from."""

@@ -5,8 +5,10 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from ..distributed.lazy import Columns, is_dask, lazily
+from ..distributed.lazy import Columns, is_dask, is_frame, lazily
+from ..learner.engine import BROYDEN
 from .base import Factorizer
+from .parameters import Plan
 from .validation import codes_array
 
 
@@ -185,6 +187,10 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
                 f"{self._n_features_out}. Give what `transform` returns."
             )
         return learner.decode(codes)
+
+    def _spreads(self, X: Any, plan: Plan) -> bool:
+        by_columns = not is_frame(X) and X.ndim == 2 and X.numblocks[1] > 1
+        return by_columns and plan.engine is BROYDEN and plan.rule.shrink == 0.0
 
     @property
     def _n_features_out(self) -> int:

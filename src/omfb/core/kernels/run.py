@@ -90,7 +90,8 @@ class Run:
     def _advance(self, block: Block, done: int) -> None:
         self.G = block.G
         self.state = after_block(self.state, block, done * self._m, self._share)
-        if recompute_due(self.state) and self._m == len(self.state.C):
+        due = recompute_due(self.state.drift, self.state.C.size)
+        if due and self._m == len(self.state.C):
             self.G = gram(self.dictionary.C)
             self.state = replace(self.state, drift=0)
 

@@ -1,0 +1,344 @@
+"""A fit by many machines, each with some of the features: the dictionary is nowhere as a whole.
+
+The columns of a Dask array are cut into slices, and so is the dictionary. For each step slices add
+up what they know, small space decides, and each slice learns (`omfb.core.slices`): the rule to
+rounding, as on one machine and in the same order of rows.
+
+All of it are pure functions as tasks of a scheduler, which keeps what each slice was made from. So
+what is lost with a worker is made again, from the chunks if need be, with the same result.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import accumulate
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.kernels.sequence import block_length
+from ..core.kernels.shared import Matrix, gram, recompute_due
+from ..core.slices import (
+    Addends,
+    Decision,
+    addends,
+    decide,
+    first_of,
+    first_slice,
+    largest,
+    row_products,
+    step_lengths,
+    updated,
+    without_features,
+)
+from ..core.start import scale_of, window_length
+from ..core.state import Info, State
+from ..core.step import state_before
+from ..learner.engine import USUAL_COMPONENTS
+from ..learner.learner import NOTHING, Learner, Now, Snapshot
+from ..streams.base import DataError, Position, find_infinity, infinity_error
+from ..streams.blocks import as_rows, check_kind, float_type
+from ..streams.grouped import GroupedSource
+from .spread import SPREAD, slices_of, spread
+
+# So many are added up by one task.
+ADDED_AT_ONCE = 8
+
+
+class Rows(NamedTuple):
+    """Some rows: how many, and a future for each slice of their features."""
+
+    n_rows: int
+    slices: list[Any]
+
+
+class Place(NamedTuple):
+    """Where a slice of some rows comes from."""
+
+    numbers: NDArray[np.int64]
+    """Of the rows, from 0."""
+    first_rows: list[int]
+    """The number of the first row of each chunk."""
+    first_feature: int
+    dtype: np.dtype[Any]
+
+
+class Features(GroupedSource):
+    """Rows of a Dask array, cut along its columns. What a block of it holds are futures.
+
+    Parameters
+    ----------
+    X : dask.array.Array
+    client : distributed.Client
+    n_components : int or None
+        Of the dictionary that is learned: it tells how many rows are worth a step.
+    """
+
+    name = "the Dask array"
+    read_ahead = True
+
+    def __init__(self, X: Any, client: Any, n_components: int | None = None) -> None:
+        if np.isnan(X.shape[0]):
+            X = X.compute_chunk_sizes()
+        check_kind(X.dtype, self.name)
+        self._client, self._r = client, n_components or USUAL_COMPONENTS
+        # Each slice by itself: to compute a chunk costs a look at all that are in its graph.
+        self._chunks = [X.blocks[:, at].to_delayed()[:, 0] for at in range(X.numblocks[1])]
+        self._edges = np.array([0, *accumulate(X.chunks[0])])
+        self._widths = [int(width) for width in X.chunks[1]]
+        self._firsts = [0, *accumulate(self._widths)][:-1]
+        self.n_rows, self.n_features = (int(size) for size in X.shape)
+        self.dtype = float_type(X.dtype)
+
+    def n_groups(self) -> int:
+        """See `GroupedSource.n_groups`."""
+        return len(self._edges) - 1
+
+    def read(self, group: int, skip: int) -> Iterator[NDArray[Any]]:
+        """See `GroupedSource.read`: here rows are their numbers."""
+        yield np.arange(self._edges[group] + skip, self._edges[group + 1])
+
+    def room(self, n_rows: int) -> NDArray[Any]:
+        """See `GroupedSource.room`."""
+        return np.empty(n_rows, np.int64)
+
+    def blocks(
+        self,
+        length: int,
+        shuffle: bool | str,
+        rng: np.random.RandomState,
+        position: Position = None,
+    ) -> Iterator[tuple[Any, Position]]:
+        """See `Source.blocks`: of at least so many rows, in the same order as on one machine."""
+        least = max(window_length(self._r), block_length(self._r))
+        chunks: dict[int, list[Any]] = {}
+        waiting: list[NDArray[np.int64]] = []
+        after = position
+        for numbers, after in super().blocks(length, shuffle, rng, position):
+            waiting.append(numbers)
+            if sum(map(len, waiting)) >= least:
+                yield self._rows(np.concatenate(waiting), chunks), after
+                waiting = []
+        if waiting:
+            yield self._rows(np.concatenate(waiting), chunks), after
+
+    def learn(self, learner: Learner, block: Rows, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Let a learner learn from rows; all features are observed by them."""
+        snapshot = learner.snapshot()
+        now = snapshot.now
+        with _Tasks(self._client, len(self._widths)) as tasks:
+            state: Any = self._started(tasks, snapshot, block) if now is None else now.state
+            state, info = self._learned(tasks, state, block)
+        totals = NOTHING if now is None else now.totals
+        learner.restore(replace(snapshot, engine=SPREAD, now=Now(state, totals.plus(info))))
+        return np.zeros_like(unseen)
+
+    # -- rows -------------------------------------------------------------------------------
+
+    def _rows(self, numbers: NDArray[np.int64], chunks: dict[int, list[Any]]) -> Rows:
+        """The rows of these numbers; of `chunks` those that they lie in are kept for the next."""
+        homes = _homes(self._client, len(self._widths))
+        needed = np.unique(np.searchsorted(self._edges, numbers, side="right") - 1).tolist()
+        for group in set(chunks) - set(needed):
+            del chunks[group]
+        for group in needed:
+            if group not in chunks:
+                chunks[group] = [
+                    self._client.compute(column[group], **home)
+                    for column, home in zip(self._chunks, homes, strict=True)
+                ]
+        first_rows = [int(self._edges[group]) for group in needed]
+        return Rows(
+            len(numbers),
+            [
+                self._client.submit(
+                    slice_of_rows, [chunks[group][at] for group in needed],
+                    Place(numbers, first_rows, self._firsts[at], self.dtype), pure=False, **home,
+                )
+                for at, home in enumerate(homes)
+            ],
+        )  # fmt: skip
+
+    # -- learning ---------------------------------------------------------------------------
+
+    def _started(self, tasks: "_Tasks", snapshot: Snapshot, block: Rows) -> State:
+        """The state before the first step; see `omfb.core.start`."""
+        r, init, seed = self._r, snapshot.init, snapshot.seed
+        head = tasks.each(_first_rows, block.slices, window_length(r))
+        scale = scale_of(max(tasks.results(tasks.each(largest, head))), self.dtype)
+        if isinstance(init, str):
+            products = tasks.result(tasks.added(tasks.each(row_products, head, scale)))
+            first = first_of(products, init, seed, r, self.n_features, scale)
+            C = tasks.each(first_slice, head, self._firsts, first)
+        else:
+            parts = np.split(init.T / scale, self._firsts[1:])
+            C = tasks.each(np.array, [part.astype(self.dtype) for part in parts])
+        G = tasks.result(tasks.added(tasks.each(gram, C)))
+        return state_before(snapshot.rule, self._spread(C), G, scale)
+
+    def _learned(self, tasks: "_Tasks", state: State, block: Rows) -> tuple[State, Info]:
+        """The state after some rows, and their energies."""
+        m, r = state.C.shape
+        C, Y = slices_of(state.C), block.slices
+        if state.scale != 1.0:
+            Y = tasks.each(np.multiply, Y, self.dtype.type(1.0 / state.scale))
+        nothing = np.empty((0, r))
+        decision: Any = Decision(without_features(state), nothing, nothing, NOTHING)
+        drift, at = state.drift, 0
+        for length in step_lengths(state, block.n_rows):
+            here = slice(at, at + length)
+            sums = tasks.added(tasks.each(addends_of, C, Y, here))
+            decision = tasks.one(decide, decision, sums, m)
+            C = tasks.each(updated_by, C, Y, here, decision)
+            drift, at = drift + length * m, at + length
+            if recompute_due(drift, m * r):
+                drift = 0
+                decision = tasks.one(with_gram, decision, tasks.added(tasks.each(gram, C)))
+        told = tasks.one(outcome, decision)
+        tasks.wait([*C, told])
+        small, info = told.result()
+        if small.G.diagonal().min() < 0.0:
+            # Rows of sizes so different that rounding took over: what C is counts.
+            G = tasks.result(tasks.added(tasks.each(gram, C)))
+            small = replace(small, G=G, drift=0)
+        return replace(small, C=self._spread(C)), info.sound()
+
+    def _spread(self, C: list[Any]) -> Any:
+        return spread(C, self._widths, self._r, self.dtype)
+
+
+class _Tasks:
+    """The tasks of a block: of a fit that is interrupted they are taken back."""
+
+    def __init__(self, client: Any, n_slices: int) -> None:
+        self._client = client
+        self._homes = _homes(client, n_slices)
+        self._made: list[Any] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        if kind is not None:
+            self._client.cancel(self._made)
+
+    def one(self, function: Any, *args: Any, **where: Any) -> Any:
+        """A task, wherever it is done."""
+        made = self._client.submit(function, *args, pure=False, **where)
+        self._made.append(made)
+        return made
+
+    def each(self, function: Any, *args: Any) -> list[Any]:
+        """A task for each slice, where it lies; lists among the arguments have one for each."""
+        return [
+            self.one(function, *(arg[at] if isinstance(arg, list) else arg for arg in args), **home)
+            for at, home in enumerate(self._homes)
+        ]
+
+    def added(self, parts: list[Any]) -> Any:
+        """The sum of parts, in an order that follows from their number."""
+        while len(parts) > 1:
+            starts = range(0, len(parts), ADDED_AT_ONCE)
+            parts = [self.one(sum_of, parts[at : at + ADDED_AT_ONCE]) for at in starts]
+        return parts[0]
+
+    def result(self, task: Any) -> Any:
+        """What a task comes to."""
+        return task.result()
+
+    def results(self, tasks: list[Any]) -> list[Any]:
+        """What tasks come to."""
+        return self._client.gather(tasks)
+
+    def wait(self, tasks: list[Any]) -> None:
+        """Wait for tasks without asking for what they come to; the first error is raised."""
+        from distributed import wait
+
+        wait(tasks)
+        for task in tasks:
+            if task.status != "finished":
+                task.result()
+
+
+def _homes(client: Any, n_slices: int) -> list[dict[str, Any]]:
+    """Where the tasks of each slice are best done: neighbouring slices by the same worker.
+
+    A hint for the scheduler, so that a slice stays where it is: any other worker will do.
+    """
+    workers = sorted(client.nthreads())
+    if not workers:
+        return [{}] * n_slices
+    return [
+        {"workers": [workers[at * len(workers) // n_slices]], "allow_other_workers": True}
+        for at in range(n_slices)
+    ]
+
+
+# -- pure functions, done by workers ----------------------------------------------------------
+
+
+def slice_of_rows(chunks: list[Any], place: Place) -> NDArray[Any]:
+    """A slice of some rows, from those of their chunks; what is not complete is refused."""
+    numbers = place.numbers
+    which = np.searchsorted(place.first_rows, numbers, side="right") - 1
+    rows = np.empty((len(numbers), chunks[0].shape[1]), place.dtype)
+    for at, (chunk, first) in enumerate(zip(chunks, place.first_rows, strict=True)):
+        here = which == at
+        rows[here] = as_rows(chunk, Features.name)[numbers[here] - first]
+    if not np.isfinite(rows).all():
+        raise _unusable(rows, place)
+    return rows
+
+
+def _unusable(rows: NDArray[Any], place: Place) -> DataError:
+    where = find_infinity(rows)
+    if where is not None:
+        row, column = int(place.numbers[where[0]]), place.first_feature + where[1]
+        return infinity_error(Features.name, None, row, column)
+    row, column = np.argwhere(np.isnan(rows))[0].tolist()
+    return DataError(
+        f"{Features.name} has no value at row {place.numbers[row] + 1}, column "
+        f"{place.first_feature + column + 1} (the first is 1), and rows that are spread over "
+        f"workers must be complete. Fit to X.rechunk({{1: -1}}), which joins the columns."
+    )
+
+
+def _first_rows(rows: NDArray[Any], count: int) -> NDArray[Any]:
+    return rows[:count]
+
+
+def addends_of(C: NDArray[Any], Y: NDArray[Any], here: slice) -> Addends:
+    """What a slice adds to the sums of a step."""
+    return addends(_aligned(C), _aligned(Y)[here])
+
+
+def updated_by(C: NDArray[Any], Y: NDArray[Any], here: slice, decision: Decision) -> NDArray[Any]:
+    """A slice of the dictionary after a step."""
+    X, B = _aligned(decision.X), _aligned(decision.B)
+    return updated(_aligned(C), _aligned(Y)[here], decision._replace(X=X, B=B))
+
+
+def sum_of(parts: list[Any]) -> Any:
+    """The sum, in this order, of matrices or addends."""
+    total = parts[0]
+    for part in parts[1:]:
+        total = total.plus(part) if isinstance(part, Addends) else total + part
+    return total
+
+
+def with_gram(decision: Decision, G: Matrix) -> Decision:
+    """The same with the Gram matrix computed from the dictionary."""
+    return decision._replace(state=replace(decision.state, G=G, drift=0))
+
+
+def outcome(decision: Decision) -> tuple[State, Info]:
+    """What is left of some steps."""
+    return decision.state, decision.info
+
+
+def _aligned(array: NDArray[Any]) -> NDArray[Any]:
+    """The array, copied if it came over the network to an odd address.
+
+    NumPy adds up what lies there in another order: the result would depend on who has done what.
+    """
+    return np.require(array, requirements="A")
