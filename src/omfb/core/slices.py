@@ -29,6 +29,10 @@ from .start import independent_rows
 from .state import Info, State
 from .step import is_free
 
+# Multiply-adds that take some 10 ms, as the tasks of a step do.
+STEP_WORK = 1e8
+MOST_ROWS = 256
+
 
 class Addends(NamedTuple):
     """What slices of the features add to P = Y C and N = Y Yᵀ."""
@@ -55,11 +59,21 @@ def without_features(state: State) -> State:
     return replace(state, C=np.empty((0, state.C.shape[1]), state.C.dtype))
 
 
-def step_lengths(state: State, n_rows: int) -> list[int]:
+def longest_step(n_components: int, width: int) -> int:
+    """Rows of a step, of slices of that width: where these are narrow, more than on one machine.
+
+    The work of N = Y Yᵀ, which grows with the square of the rows, then hides behind what a step
+    costs anyway to send tasks around. Too many rows would let rounding add up.
+    """
+    rows = int((STEP_WORK / width) ** 0.5)
+    return max(block_length(n_components), min(rows, MOST_ROWS))
+
+
+def step_lengths(state: State, n_rows: int, longest: int) -> list[int]:
     """Into how many rows each step of a block is cut."""
     size, alone = state.rule.batch_size, 0
     if size == 1:
-        size = block_length(state.C.shape[1])
+        size = longest
         alone = int(is_free(state))  # the other rows have a code before them
     lengths = [min(size, n_rows - start) for start in range(alone, n_rows, size)]
     return [1, *lengths] if alone else lengths

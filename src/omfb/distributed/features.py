@@ -16,7 +16,6 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.kernels.sequence import block_length
 from ..core.kernels.shared import Matrix, gram, recompute_due
 from ..core.slices import (
     Addends,
@@ -26,6 +25,7 @@ from ..core.slices import (
     first_of,
     first_slice,
     largest,
+    longest_step,
     row_products,
     step_lengths,
     updated,
@@ -82,11 +82,13 @@ class Features(GroupedSource):
             X = X.compute_chunk_sizes()
         check_kind(X.dtype, self.name)
         self._client, self._r = client, n_components or USUAL_COMPONENTS
-        # Each slice by itself: to compute a chunk costs a look at all that are in its graph.
-        self._chunks = [X.blocks[:, at].to_delayed()[:, 0] for at in range(X.numblocks[1])]
+        self._X = X  # or the scheduler might forget chunks that are in memory
+        self._chunks = X.to_delayed()
+        self._graph = dict(self._chunks[0, 0].dask)
         self._edges = np.array([0, *accumulate(X.chunks[0])])
         self._widths = [int(width) for width in X.chunks[1]]
         self._firsts = [0, *accumulate(self._widths)][:-1]
+        self._longest = longest_step(self._r, max(self._widths))
         self.n_rows, self.n_features = (int(size) for size in X.shape)
         self.dtype = float_type(X.dtype)
 
@@ -110,7 +112,7 @@ class Features(GroupedSource):
         position: Position = None,
     ) -> Iterator[tuple[Any, Position]]:
         """See `Source.blocks`: of at least so many rows, in the same order as on one machine."""
-        least = max(window_length(self._r), block_length(self._r))
+        least = max(window_length(self._r), self._longest)
         chunks: dict[int, list[Any]] = {}
         waiting: list[NDArray[np.int64]] = []
         after = position
@@ -144,8 +146,8 @@ class Features(GroupedSource):
         for group in needed:
             if group not in chunks:
                 chunks[group] = [
-                    self._client.compute(column[group], **home)
-                    for column, home in zip(self._chunks, homes, strict=True)
+                    self._client.compute(self._apart(chunk.key), **home)
+                    for chunk, home in zip(self._chunks[group], homes, strict=True)
                 ]
         first_rows = [int(self._edges[group]) for group in needed]
         return Rows(
@@ -159,21 +161,28 @@ class Features(GroupedSource):
             ],
         )  # fmt: skip
 
+    def _apart(self, key: Any) -> Any:
+        """A chunk with no more of the graph than it needs, as all of it is sent to be computed."""
+        from dask.delayed import Delayed
+        from dask.optimization import cull
+
+        return Delayed(key, cull(self._graph, [key])[0] if key in self._graph else {})
+
     # -- learning ---------------------------------------------------------------------------
 
     def _started(self, tasks: "_Tasks", snapshot: Snapshot, block: Rows) -> State:
         """The state before the first step; see `omfb.core.start`."""
         r, init, seed = self._r, snapshot.init, snapshot.seed
         head = tasks.each(_first_rows, block.slices, window_length(r))
-        scale = scale_of(max(tasks.results(tasks.each(largest, head))), self.dtype)
+        scale = scale_of(max(self._client.gather(tasks.each(largest, head))), self.dtype)
         if isinstance(init, str):
-            products = tasks.result(tasks.added(tasks.each(row_products, head, scale)))
+            products = tasks.sum(tasks.each(row_products, head, scale))
             first = first_of(products, init, seed, r, self.n_features, scale)
             C = tasks.each(first_slice, head, self._firsts, first)
         else:
             parts = np.split(init.T / scale, self._firsts[1:])
             C = tasks.each(np.array, [part.astype(self.dtype) for part in parts])
-        G = tasks.result(tasks.added(tasks.each(gram, C)))
+        G = tasks.sum(tasks.each(gram, C))
         return state_before(snapshot.rule, self._spread(C), G, scale)
 
     def _learned(self, tasks: "_Tasks", state: State, block: Rows) -> tuple[State, Info]:
@@ -185,21 +194,21 @@ class Features(GroupedSource):
         nothing = np.empty((0, r))
         decision: Any = Decision(without_features(state), nothing, nothing, NOTHING)
         drift, at = state.drift, 0
-        for length in step_lengths(state, block.n_rows):
+        for length in step_lengths(state, block.n_rows, self._longest):
             here = slice(at, at + length)
-            sums = tasks.added(tasks.each(addends_of, C, Y, here))
-            decision = tasks.one(decide, decision, sums, m)
+            parts = tasks.few(tasks.each(addends_of, C, Y, here))
+            decision = tasks.one(decided, decision, parts, m)
             C = tasks.each(updated_by, C, Y, here, decision)
             drift, at = drift + length * m, at + length
             if recompute_due(drift, m * r):
                 drift = 0
-                decision = tasks.one(with_gram, decision, tasks.added(tasks.each(gram, C)))
+                decision = tasks.one(with_gram, decision, tasks.few(tasks.each(gram, C)))
         told = tasks.one(outcome, decision)
         tasks.wait([*C, told])
         small, info = told.result()
         if small.G.diagonal().min() < 0.0:
             # Rows of sizes so different that rounding took over: what C is counts.
-            G = tasks.result(tasks.added(tasks.each(gram, C)))
+            G = tasks.sum(tasks.each(gram, C))
             small = replace(small, G=G, drift=0)
         return replace(small, C=self._spread(C)), info.sound()
 
@@ -235,20 +244,16 @@ class _Tasks:
             for at, home in enumerate(self._homes)
         ]
 
-    def added(self, parts: list[Any]) -> Any:
-        """The sum of parts, in an order that follows from their number."""
-        while len(parts) > 1:
+    def few(self, parts: list[Any]) -> list[Any]:
+        """A few sums of parts, the same for the same number of them, for one task to add up."""
+        while len(parts) > ADDED_AT_ONCE:
             starts = range(0, len(parts), ADDED_AT_ONCE)
             parts = [self.one(sum_of, parts[at : at + ADDED_AT_ONCE]) for at in starts]
-        return parts[0]
+        return parts
 
-    def result(self, task: Any) -> Any:
-        """What a task comes to."""
-        return task.result()
-
-    def results(self, tasks: list[Any]) -> list[Any]:
-        """What tasks come to."""
-        return self._client.gather(tasks)
+    def sum(self, parts: list[Any]) -> Any:
+        """The sum of parts, brought here."""
+        return self.one(sum_of, self.few(parts)).result()
 
     def wait(self, tasks: list[Any]) -> None:
         """Wait for tasks without asking for what they come to; the first error is raised."""
@@ -326,9 +331,14 @@ def sum_of(parts: list[Any]) -> Any:
     return total
 
 
-def with_gram(decision: Decision, G: Matrix) -> Decision:
+def decided(before: Decision, parts: list[Addends], n_features: int) -> Decision:
+    """Small space after a step."""
+    return decide(before, sum_of(parts), n_features)
+
+
+def with_gram(decision: Decision, parts: list[Matrix]) -> Decision:
     """The same with the Gram matrix computed from the dictionary."""
-    return decision._replace(state=replace(decision.state, G=G, drift=0))
+    return decision._replace(state=replace(decision.state, G=sum_of(parts), drift=0))
 
 
 def outcome(decision: Decision) -> tuple[State, Info]:
