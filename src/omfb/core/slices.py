@@ -42,7 +42,8 @@ class Addends(NamedTuple):
 
     def plus(self, other: "Addends") -> "Addends":
         """What both add."""
-        return Addends(self.P + other.P, self.N + other.N)
+        with _quiet():
+            return Addends(self.P + other.P, self.N + other.N)
 
 
 class Decision(NamedTuple):

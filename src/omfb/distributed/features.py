@@ -8,6 +8,7 @@ All of it are pure functions as tasks of a scheduler, which keeps what each slic
 what is lost with a worker is made again, from the chunks if need be, with the same result.
 """
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
@@ -41,6 +42,8 @@ from ..streams.blocks import as_rows, check_kind, float_type
 from ..streams.grouped import GroupedSource
 from .spread import SPREAD, slices_of, spread
 
+# Chunks, and rows of each, that tell whether data are the same.
+TELLING_CHUNKS, TELLING_ROWS = 3, 16
 # So many are added up by one task.
 ADDED_AT_ONCE = 8
 
@@ -135,6 +138,18 @@ class Features(GroupedSource):
         learner.restore(replace(snapshot, engine=SPREAD, now=Now(state, totals.plus(info))))
         return np.zeros_like(unseen)
 
+    def fingerprint(self) -> dict[str, Any]:
+        """See `Source.fingerprint`: by the first rows of some chunks."""
+        which = np.linspace(0, self.n_groups() - 1, TELLING_CHUNKS).astype(int)
+        numbers = np.concatenate([next(self.read(at, 0))[:TELLING_ROWS] for at in which])
+        with _Tasks(self._client, len(self._widths)) as tasks:
+            rows = self._rows(np.unique(numbers), {})
+            digests = self._client.gather(tasks.each(digest_of, rows.slices))
+        return {
+            "n_features": self.n_features, "n_rows": self.n_rows, "dtype": str(self.dtype),
+            "chunks": str((self._edges.tolist(), self._widths)), "content": " ".join(digests),
+        }  # fmt: skip
+
     # -- rows -------------------------------------------------------------------------------
 
     def _rows(self, numbers: NDArray[np.int64], chunks: dict[int, list[Any]]) -> Rows:
@@ -180,15 +195,14 @@ class Features(GroupedSource):
             first = first_of(products, init, seed, r, self.n_features, scale)
             C = tasks.each(first_slice, head, self._firsts, first)
         else:
-            parts = np.split(init.T / scale, self._firsts[1:])
-            C = tasks.each(np.array, [part.astype(self.dtype) for part in parts])
+            C = tasks.sent(np.split((init.T / scale).astype(self.dtype), self._firsts[1:]))
         G = tasks.sum(tasks.each(gram, C))
         return state_before(snapshot.rule, self._spread(C), G, scale)
 
     def _learned(self, tasks: "_Tasks", state: State, block: Rows) -> tuple[State, Info]:
         """The state after some rows, and their energies."""
         m, r = state.C.shape
-        C, Y = slices_of(state.C), block.slices
+        C, Y = self._slices(tasks, state.C), block.slices
         if state.scale != 1.0:
             Y = tasks.each(np.multiply, Y, self.dtype.type(1.0 / state.scale))
         nothing = np.empty((0, r))
@@ -211,6 +225,11 @@ class Features(GroupedSource):
             G = tasks.sum(tasks.each(gram, C))
             small = replace(small, G=G, drift=0)
         return replace(small, C=self._spread(C)), info.sound()
+
+    def _slices(self, tasks: "_Tasks", C: Any) -> list[Any]:
+        if isinstance(C, np.ndarray):  # from a checkpoint
+            return tasks.sent(np.split(C, self._firsts[1:]))
+        return slices_of(C)
 
     def _spread(self, C: list[Any]) -> Any:
         return spread(C, self._widths, self._r, self.dtype)
@@ -243,6 +262,16 @@ class _Tasks:
             self.one(function, *(arg[at] if isinstance(arg, list) else arg for arg in args), **home)
             for at, home in enumerate(self._homes)
         ]
+
+    def sent(self, parts: list[NDArray[Any]]) -> list[Any]:
+        """Arrays of this process, one for each slice, as what tasks come to.
+
+        They go with the tasks: what is sent ahead would be lost with its worker.
+        """
+        import dask
+
+        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
+            return self.each(np.array, parts)
 
     def few(self, parts: list[Any]) -> list[Any]:
         """A few sums of parts, the same for the same number of them, for one task to add up."""
@@ -306,6 +335,11 @@ def _unusable(rows: NDArray[Any], place: Place) -> DataError:
         f"{place.first_feature + column + 1} (the first is 1), and rows that are spread over "
         f"workers must be complete. Fit to X.rechunk({{1: -1}}), which joins the columns."
     )
+
+
+def digest_of(rows: NDArray[Any]) -> str:
+    """A digest of some rows."""
+    return hashlib.blake2b(np.ascontiguousarray(rows).tobytes(), digest_size=8).hexdigest()
 
 
 def _first_rows(rows: NDArray[Any], count: int) -> NDArray[Any]:

@@ -18,10 +18,9 @@ from ..core.kernels.shared import Matrix
 from ..core.merge import Evidence
 from ..core.slices import without_features
 from ..core.state import Info, State
-from ..learner.engine import BROYDEN, Broyden
-from ..learner.learner import Snapshot
+from ..learner.engine import Broyden
 
-# Of the memory that is free here, what a dictionary that is gathered may take.
+# Of the memory that is free here, what a dictionary that is brought here may take.
 ROOM = 0.5
 
 
@@ -47,25 +46,6 @@ def spread(slices: Sequence[Any], widths: Sequence[int], r: int, dtype: np.dtype
 def slices_of(C: Any) -> list[Any]:
     """The futures that a dictionary was spread from."""
     return [C.dask[C.name, at, 0] for at in range(C.numblocks[0])]
-
-
-def gathered(snapshot: Snapshot) -> Snapshot:
-    """The snapshot with its dictionary here, if it is elsewhere and there is room for it."""
-    now = snapshot.now
-    if now is None or snapshot.engine is not SPREAD:
-        return snapshot
-    import psutil
-
-    state: Any = now.state
-    size = state.C.nbytes
-    if size > ROOM * psutil.virtual_memory().available:
-        raise ValueError(
-            f"The dictionary is spread over the workers and has {size / 1e9:.1f} GB, for which "
-            f"there is no room here. Let the workers write it: "
-            f"dask.array.to_npy_stack(folder, model.components_, axis=1)."
-        )
-    here = replace(state, C=np.asarray(state.C))
-    return replace(snapshot, engine=BROYDEN, now=replace(now, state=here))
 
 
 # -- answers ----------------------------------------------------------------------------------
@@ -198,6 +178,19 @@ class Spread(Broyden):
     def components(self, state: State) -> Any:
         """See `Engine.components`: a Dask array."""
         return state.C.T * state.C.dtype.type(state.scale)
+
+    def at_hand(self, state: State) -> State:
+        """See `Engine.at_hand`: brought here, if there is room."""
+        import psutil
+
+        size = state.C.nbytes
+        if size > ROOM * psutil.virtual_memory().available:
+            raise ValueError(
+                f"The dictionary is spread over the workers and has {size / 1e9:.1f} GB, for "
+                f"which there is no room here. Let the workers write it: "
+                f"dask.array.to_npy_stack(folder, model.components_, axis=1)."
+            )
+        return replace(state, C=np.asarray(state.C))
 
     def fill(self, state: State, rows: Any) -> NoReturn:
         """See `Engine.fill`."""

@@ -7,7 +7,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.rule import NUMBERS as RULE_NUMBERS
-from ..distributed.spread import gathered
 from ..learner.engine import BROYDEN
 from ..learner.learner import Learner
 from ..learner.snapshot import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
@@ -37,7 +36,7 @@ class SavedMixin:
         check_is_fitted(self)
         check_parameters(self)
         learner = self.learner_  # type: ignore[attr-defined]
-        parts = parts_of(gathered(learner.snapshot()))
+        parts = parts_of(learner.snapshot())
         header = {**file_header(self), **parts.header}
         init = self.init  # type: ignore[attr-defined]
         if not isinstance(init, str):
