@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from copy import copy
 
 import dask.array as da
 import numpy as np
@@ -86,8 +87,10 @@ def test_rows_of_any_kind(X, client, rng):
 
 def test_a_first_dictionary_that_is_given(client, rng):
     X, init = rows(rng, 300, 12), rng.normal(size=(3, 12))
-    model = paper(init=init).fit(da.from_array(X, chunks=(100, 5)))
-    assert same(atoms(model), paper(init=init).fit(X).components_)
+    for n_components in (3, None):  # as many as it has
+        model = paper(init=init).set_params(n_components=n_components)
+        alone = copy(model).fit(X)
+        assert same(atoms(model.fit(da.from_array(X, chunks=(100, 5)))), alone.components_)
 
 
 def test_steps_of_many_slices_and_blocks(client, rng, monkeypatch):

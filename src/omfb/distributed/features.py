@@ -188,7 +188,7 @@ class Features(GroupedSource):
     def _started(self, tasks: "_Tasks", snapshot: Snapshot, block: Rows) -> State:
         """The state before the first step; see `omfb.core.start`."""
         r, init, seed = self._r, snapshot.init, snapshot.seed
-        head = tasks.each(_first_rows, block.slices, window_length(r))
+        head = tasks.each(first_rows, block.slices, window_length(r))
         scale = scale_of(max(self._client.gather(tasks.each(largest, head))), self.dtype)
         if isinstance(init, str):
             products = tasks.sum(tasks.each(row_products, head, scale))
@@ -197,7 +197,7 @@ class Features(GroupedSource):
         else:
             C = tasks.sent(np.split((init.T / scale).astype(self.dtype), self._firsts[1:]))
         G = tasks.sum(tasks.each(gram, C))
-        return state_before(snapshot.rule, self._spread(C), G, scale)
+        return state_before(snapshot.rule, self._spread(C, len(G)), G, scale)
 
     def _learned(self, tasks: "_Tasks", state: State, block: Rows) -> tuple[State, Info]:
         """The state after some rows, and their energies."""
@@ -224,15 +224,15 @@ class Features(GroupedSource):
             # Rows of sizes so different that rounding took over: what C is counts.
             G = tasks.sum(tasks.each(gram, C))
             small = replace(small, G=G, drift=0)
-        return replace(small, C=self._spread(C)), info.sound()
+        return replace(small, C=self._spread(C, r)), info.sound()
 
     def _slices(self, tasks: "_Tasks", C: Any) -> list[Any]:
         if isinstance(C, np.ndarray):  # from a checkpoint
             return tasks.sent(np.split(C, self._firsts[1:]))
         return slices_of(C)
 
-    def _spread(self, C: list[Any]) -> Any:
-        return spread(C, self._widths, self._r, self.dtype)
+    def _spread(self, C: list[Any], r: int) -> Any:
+        return spread(C, self._widths, r, self.dtype)
 
 
 class _Tasks:
@@ -342,7 +342,8 @@ def digest_of(rows: NDArray[Any]) -> str:
     return hashlib.blake2b(np.ascontiguousarray(rows).tobytes(), digest_size=8).hexdigest()
 
 
-def _first_rows(rows: NDArray[Any], count: int) -> NDArray[Any]:
+def first_rows(rows: NDArray[Any], count: int) -> NDArray[Any]:
+    """The first of some rows."""
     return rows[:count]
 
 
