@@ -116,10 +116,13 @@ def test_what_cannot_be_learned_from_is_refused_by_its_place(client, rng):
     lazy = da.from_array(X, chunks=(100, 5))
     model = paper().fit(lazy)
     before = atoms(model)
-    for value, message in [(np.inf, "contains infinity at"), (np.nan, "has no value at")]:
-        X[237, 7] = value
-        with pytest.raises(ValueError, match=f"{message} row 238, column 8"):
-            model.fit(da.from_array(X, chunks=(100, 5)))
+    for row in (237, 2):
+        for value, message in [(np.nan, "has no value at"), (np.inf, "contains infinity at")]:
+            X[row, 7] = value
+            with pytest.raises(ValueError, match=f"{message} row {row + 1}, column 8"):
+                model.fit(da.from_array(X, chunks=(100, 5)))
+    with pytest.raises(ValueError, match="the Dask array contains values too large"):
+        model.fit(lazy * np.where(np.arange(300) < 200, 1.0, 1e170)[:, None])
     with pytest.raises(ValueError, match="shuffle='uniform'"):
         paper(shuffle="uniform").fit(lazy)
     with pytest.raises(ValueError, match="complex"):

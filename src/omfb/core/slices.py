@@ -13,6 +13,7 @@ must be known of all features are h × h products of the first h rows (`First`, 
 Between steps, small space is a `State` whose dictionary has no features.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -29,8 +30,8 @@ from .start import independent_rows
 from .state import Info, State
 from .step import is_free
 
-# Multiply-adds that take some 10 ms, as the tasks of a step do.
-STEP_WORK = 1e8
+# Multiply-adds that take some 2 ms, as to send around the tasks of a slice does.
+TASKS_WORK = 2e7
 MOST_ROWS = 256
 
 
@@ -60,13 +61,13 @@ def without_features(state: State) -> State:
     return replace(state, C=np.empty((0, state.C.shape[1]), state.C.dtype))
 
 
-def longest_step(n_components: int, width: int) -> int:
-    """Rows of a step, of slices of that width: where these are narrow, more than on one machine.
+def longest_step(n_components: int, widths: Sequence[int]) -> int:
+    """Rows of a step, of slices of these widths: of many and narrow ones, more than elsewhere.
 
-    The work of N = Y Yᵀ, which grows with the square of the rows, then hides behind what a step
-    costs anyway to send tasks around. Too many rows would let rounding add up.
+    The work of N = Y Yᵀ, which grows with the square of the rows, then hides behind what it costs
+    anyway to send the tasks of a step around. Too many rows would let rounding add up.
     """
-    rows = int((STEP_WORK / width) ** 0.5)
+    rows = int((TASKS_WORK * len(widths) / max(widths)) ** 0.5)
     return max(block_length(n_components), min(rows, MOST_ROWS))
 
 

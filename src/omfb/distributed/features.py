@@ -49,21 +49,10 @@ ADDED_AT_ONCE = 8
 
 
 class Rows(NamedTuple):
-    """Some rows: how many, and a future for each slice of their features."""
-
-    n_rows: int
-    slices: list[Any]
-
-
-class Place(NamedTuple):
-    """Where a slice of some rows comes from."""
+    """Some rows: their numbers, from 0, and a future for each slice of their features."""
 
     numbers: NDArray[np.int64]
-    """Of the rows, from 0."""
-    first_rows: list[int]
-    """The number of the first row of each chunk."""
-    first_feature: int
-    dtype: np.dtype[Any]
+    slices: list[Any]
 
 
 class Features(GroupedSource):
@@ -91,7 +80,7 @@ class Features(GroupedSource):
         self._edges = np.array([0, *accumulate(X.chunks[0])])
         self._widths = [int(width) for width in X.chunks[1]]
         self._firsts = [0, *accumulate(self._widths)][:-1]
-        self._longest = longest_step(self._r, max(self._widths))
+        self._longest = longest_step(self._r, self._widths)
         self.n_rows, self.n_features = (int(size) for size in X.shape)
         self.dtype = float_type(X.dtype)
 
@@ -132,8 +121,11 @@ class Features(GroupedSource):
         snapshot = learner.snapshot()
         now = snapshot.now
         with _Tasks(self._client, len(self._widths)) as tasks:
-            state: Any = self._started(tasks, snapshot, block) if now is None else now.state
-            state, info = self._learned(tasks, state, block)
+            try:
+                state: Any = self._started(tasks, snapshot, block) if now is None else now.state
+                state, info = self._learned(tasks, state, block)
+            except (ValueError, ArithmeticError) as error:
+                raise self._named(tasks, error, block) from error
         totals = NOTHING if now is None else now.totals
         learner.restore(replace(snapshot, engine=SPREAD, now=Now(state, totals.plus(info))))
         return np.zeros_like(unseen)
@@ -155,7 +147,7 @@ class Features(GroupedSource):
     def _rows(self, numbers: NDArray[np.int64], chunks: dict[int, list[Any]]) -> Rows:
         """The rows of these numbers; of `chunks` those that they lie in are kept for the next."""
         homes = _homes(self._client, len(self._widths))
-        needed = np.unique(np.searchsorted(self._edges, numbers, side="right") - 1).tolist()
+        needed = np.unique(self._group_of(numbers)).tolist()
         for group in set(chunks) - set(needed):
             del chunks[group]
         for group in needed:
@@ -164,17 +156,18 @@ class Features(GroupedSource):
                     self._client.compute(self._apart(chunk.key), **home)
                     for chunk, home in zip(self._chunks[group], homes, strict=True)
                 ]
-        first_rows = [int(self._edges[group]) for group in needed]
-        return Rows(
-            len(numbers),
-            [
-                self._client.submit(
-                    slice_of_rows, [chunks[group][at] for group in needed],
-                    Place(numbers, first_rows, self._firsts[at], self.dtype), pure=False, **home,
-                )
-                for at, home in enumerate(homes)
-            ],
-        )  # fmt: skip
+        lie_in = np.searchsorted(needed, self._group_of(numbers))
+        within = numbers - self._edges[self._group_of(numbers)]
+        slices = [
+            self._client.submit(
+                rows_of, [chunks[group][at] for group in needed], lie_in, within, pure=False, **home
+            )
+            for at, home in enumerate(homes)
+        ]
+        return Rows(numbers, slices)
+
+    def _group_of(self, numbers: NDArray[np.int64]) -> NDArray[np.intp]:
+        return np.searchsorted(self._edges, numbers, side="right") - 1
 
     def _apart(self, key: Any) -> Any:
         """A chunk with no more of the graph than it needs, as all of it is sent to be computed."""
@@ -208,7 +201,7 @@ class Features(GroupedSource):
         nothing = np.empty((0, r))
         decision: Any = Decision(without_features(state), nothing, nothing, NOTHING)
         drift, at = state.drift, 0
-        for length in step_lengths(state, block.n_rows, self._longest):
+        for length in step_lengths(state, len(block.numbers), self._longest):
             here = slice(at, at + length)
             parts = tasks.few(tasks.each(addends_of, C, Y, here))
             decision = tasks.one(decided, decision, parts, m)
@@ -225,6 +218,21 @@ class Features(GroupedSource):
             G = tasks.sum(tasks.each(gram, C))
             small = replace(small, G=G, drift=0)
         return replace(small, C=self._spread(C, r)), info.sound()
+
+    def _named(self, tasks: "_Tasks", error: Exception, block: Rows) -> Exception:
+        """The error, or the one that names what is wrong with the rows if something is."""
+        found = self._client.gather(tasks.each(unusable, block.slices))
+        for first_feature, where in zip(self._firsts, found, strict=True):
+            if where is not None:
+                row, column = int(block.numbers[where[0]]), first_feature + where[1]
+                if where[2]:
+                    return infinity_error(self.name, None, row, column)
+                return DataError(
+                    f"{self.name} has no value at row {row + 1}, column {column + 1} (the first "
+                    f"is 1), and rows that are spread over workers must be complete. Fit to "
+                    f"X.rechunk({{1: -1}}), which joins the columns."
+                )
+        return error
 
     def _slices(self, tasks: "_Tasks", C: Any) -> list[Any]:
         if isinstance(C, np.ndarray):  # from a checkpoint
@@ -311,30 +319,26 @@ def _homes(client: Any, n_slices: int) -> list[dict[str, Any]]:
 # -- pure functions, done by workers ----------------------------------------------------------
 
 
-def slice_of_rows(chunks: list[Any], place: Place) -> NDArray[Any]:
-    """A slice of some rows, from those of their chunks; what is not complete is refused."""
-    numbers = place.numbers
-    which = np.searchsorted(place.first_rows, numbers, side="right") - 1
-    rows = np.empty((len(numbers), chunks[0].shape[1]), place.dtype)
-    for at, (chunk, first) in enumerate(zip(chunks, place.first_rows, strict=True)):
-        here = which == at
-        rows[here] = as_rows(chunk, Features.name)[numbers[here] - first]
-    if not np.isfinite(rows).all():
-        raise _unusable(rows, place)
-    return rows
+def rows_of(chunks: list[Any], lie_in: NDArray[np.intp], within: NDArray[np.int64]) -> NDArray[Any]:
+    """A slice of some rows: which of the chunks each lies in, and which row of it that is."""
+    arrays = [as_rows(chunk, Features.name) for chunk in chunks]
+    if len(arrays) > 1:
+        rows = np.empty((len(within), arrays[0].shape[1]), arrays[0].dtype)
+        for at, array in enumerate(arrays):
+            rows[lie_in == at] = array[within[lie_in == at]]
+        return rows
+    if (np.diff(within) == 1).all():  # as they lie: no need to copy them
+        return arrays[0][within[0] : within[-1] + 1]
+    return arrays[0][within]
 
 
-def _unusable(rows: NDArray[Any], place: Place) -> DataError:
+def unusable(rows: NDArray[Any]) -> tuple[int, int, bool] | None:
+    """Row and column of the first entry that is infinite, or else missing, and which it is."""
     where = find_infinity(rows)
     if where is not None:
-        row, column = int(place.numbers[where[0]]), place.first_feature + where[1]
-        return infinity_error(Features.name, None, row, column)
-    row, column = np.argwhere(np.isnan(rows))[0].tolist()
-    return DataError(
-        f"{Features.name} has no value at row {place.numbers[row] + 1}, column "
-        f"{place.first_feature + column + 1} (the first is 1), and rows that are spread over "
-        f"workers must be complete. Fit to X.rechunk({{1: -1}}), which joins the columns."
-    )
+        return *where, True
+    missing = np.argwhere(np.isnan(rows))
+    return (*missing[0].tolist(), False) if len(missing) else None
 
 
 def digest_of(rows: NDArray[Any]) -> str:
