@@ -139,3 +139,16 @@ def test_many_narrow_slices_take_longer_steps():
     assert longest_step(200, [1_000_000]) == 240
     assert 64 < longest_step(20, [10_000] * 8) < longest_step(20, [10_000] * 100) == 256
     assert longest_step(20, [1, 2]) == 256
+
+
+@given(n=st.integers(1, 500), longest=st.integers(1, 99), size=st.integers(1, 60))
+def test_rows_are_cut_into_steps(n, longest, size):
+    state = omfb.init(np.eye(4), 2, Rule(memory=0.0, batch_size=size), seed=0)
+    lengths = step_lengths(state, n, longest)
+    assert sum(lengths) == n
+    assert min(lengths) > 0
+    if size > 1:
+        assert set(lengths[:-1]) <= {size}
+    else:
+        assert max(lengths) <= longest
+        assert max(lengths) - min(lengths) <= 1

@@ -72,13 +72,14 @@ def longest_step(n_components: int, widths: Sequence[int]) -> int:
 
 
 def step_lengths(state: State, n_rows: int, longest: int) -> list[int]:
-    """Into how many rows each step of a block is cut."""
-    size, alone = state.rule.batch_size, 0
-    if size == 1:
-        size = longest
-        alone = int(is_free(state))  # the other rows have a code before them
-    lengths = [min(size, n_rows - start) for start in range(alone, n_rows, size)]
-    return [1, *lengths] if alone else lengths
+    """Into how many rows each step of a block is cut: mini-batches, or about the same."""
+    size = state.rule.batch_size
+    if size > 1:
+        return [min(size, n_rows - start) for start in range(0, n_rows, size)]
+    alone = [1] if is_free(state) else []  # the other rows have a code before them
+    n_rows -= len(alone)
+    count = -(-n_rows // longest)
+    return alone + [n_rows * (at + 1) // count - n_rows * at // count for at in range(count)]
 
 
 def addends(C: NDArray[Any], Y: NDArray[Any]) -> Addends:

@@ -9,6 +9,7 @@ what is lost with a worker is made again, from the chunks if need be, with the s
 """
 
 import hashlib
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
@@ -17,6 +18,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.blocks import too_large
 from ..core.kernels.shared import Matrix, gram, recompute_due
 from ..core.slices import (
     Addends,
@@ -103,14 +105,18 @@ class Features(GroupedSource):
         rng: np.random.RandomState,
         position: Position = None,
     ) -> Iterator[tuple[Any, Position]]:
-        """See `Source.blocks`: of at least so many rows, in the same order as on one machine."""
-        least = max(window_length(self._r), self._longest)
+        """See `Source.blocks`: in the same order as on one machine.
+
+        Where rows are so wide that blocks are short, several make one: enough for a step, and for
+        the first dictionary.
+        """
         chunks: dict[int, list[Any]] = {}
         waiting: list[NDArray[np.int64]] = []
         after = position
         for numbers, after in super().blocks(length, shuffle, rng, position):
             waiting.append(numbers)
-            if sum(map(len, waiting)) >= least:
+            count = sum(map(len, waiting))
+            if count >= window_length(self._r) and count + length > self._longest:
                 yield self._rows(np.concatenate(waiting), chunks), after
                 waiting = []
         if waiting:
@@ -182,7 +188,10 @@ class Features(GroupedSource):
         """The state before the first step; see `omfb.core.start`."""
         r, init, seed = self._r, snapshot.init, snapshot.seed
         head = tasks.each(first_rows, block.slices, window_length(r))
-        scale = scale_of(max(self._client.gather(tasks.each(largest, head))), self.dtype)
+        most = float(np.max(self._client.gather(tasks.each(largest, head))))
+        if not math.isfinite(most):
+            raise too_large()
+        scale = scale_of(most, self.dtype)
         if isinstance(init, str):
             products = tasks.sum(tasks.each(row_products, head, scale))
             first = first_of(products, init, seed, r, self.n_features, scale)
