@@ -11,7 +11,6 @@ import omfb
 from omfb import Rule
 from omfb.core.kernels.shared import gram, recompute_due
 from omfb.core.slices import (
-    Decision,
     addends,
     decide,
     first_of,
@@ -43,19 +42,16 @@ def added(parts):
 def learned_by_slices(state, Y, edges, longest=64):
     """What tasks of a cluster do, one after the other."""
     C, slices = np.split(state.C, edges), cut(Y, edges)
-    empty = np.empty((0, state.C.shape[1]))
-    decision, at = Decision(without_features(state), empty, empty, Info(0.0, 0.0)), 0
+    now, total, at = without_features(state), Info(0.0, 0.0), 0
     for length in step_lengths(state, len(Y), longest):
         here = [part[at : at + length] for part in slices]
-        sums = added([addends(c, y) for c, y in zip(C, here, strict=True)])
-        decision = decide(decision, sums, Y.shape[1])
-        C = [updated(c, y, decision) for c, y in zip(C, here, strict=True)]
-        at += length
-        if recompute_due(decision.state.drift, state.C.size):
-            fresh = replace(decision.state, G=sum(map(gram, C)), drift=0)
-            decision = decision._replace(state=fresh)
+        due = recompute_due(now.drift, state.C.size)
+        sums = added([addends(c, y, due) for c, y in zip(C, here, strict=True)])
+        now, X, B, info = decide(now, sums, Y.shape[1])
+        C = [updated(c, y, X, B) for c, y in zip(C, here, strict=True)]
+        total, at = total.plus(info), at + length
     assert at == len(Y)
-    return replace(decision.state, C=np.concatenate(C)), decision.info
+    return replace(now, C=np.concatenate(C)), total
 
 
 RULES = [

@@ -3,7 +3,7 @@
 G = CᵀC, P = Y C and N = Y Yᵀ are sums over any cut of the features, and each feature learns by
 itself. So a step of q complete rows, wherever the slices C_s and Y_s lie, is
 
-    P, N = Σ_s (Y_s C_s, Y_s Y_sᵀ)             `addends`, `Addends.plus`
+    P, N, G = Σ_s (Y_s C_s, Y_s Y_sᵀ, …)       `addends`, `Addends.plus`
     X, B by the rows' steps in small space     `decide`
     C_s ← C_s (I − XᵀB) + Y_sᵀB                `updated`
 
@@ -24,7 +24,7 @@ from .blocks import too_large
 from .kernels.batch import batch_space
 from .kernels.run import Dictionary
 from .kernels.sequence import after_block, block_length, small_space
-from .kernels.shared import Matrix
+from .kernels.shared import Matrix, gram
 from .kernels.threads import team
 from .start import independent_rows
 from .state import Info, State
@@ -36,19 +36,21 @@ MOST_ROWS = 256
 
 
 class Addends(NamedTuple):
-    """What slices of the features add to P = Y C and N = Y Yᵀ."""
+    """What slices of the features add to P = Y C and N = Y Yᵀ, and to G = CᵀC if it is asked."""
 
     P: Matrix
     N: Matrix
+    G: Matrix | None
 
     def plus(self, other: "Addends") -> "Addends":
         """What both add."""
         with _quiet():
-            return Addends(self.P + other.P, self.N + other.N)
+            G = None if self.G is None or other.G is None else self.G + other.G
+            return Addends(self.P + other.P, self.N + other.N, G)
 
 
 class Decision(NamedTuple):
-    """Small space after a step: its state, what slices need of it, and energies so far."""
+    """What a step comes to in small space: its state, X and B for the slices, and energies."""
 
     state: State
     X: Matrix
@@ -82,16 +84,19 @@ def step_lengths(state: State, n_rows: int, longest: int) -> list[int]:
     return alone + [n_rows * (at + 1) // count - n_rows * at // count for at in range(count)]
 
 
-def addends(C: NDArray[Any], Y: NDArray[Any]) -> Addends:
+def addends(C: NDArray[Any], Y: NDArray[Any], with_gram: bool) -> Addends:
     """What a slice adds to the sums of a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
         dictionary = Dictionary(C, False, helpers)
-        return Addends(dictionary.project(Y), dictionary.squares(Y)())
+        P, N = dictionary.project(Y), dictionary.squares(Y)()
+        return Addends(P, N, gram(C) if with_gram else None)
 
 
-def decide(before: Decision, sums: Addends, n_features: int) -> Decision:
+def decide(state: State, sums: Addends, n_features: int) -> Decision:
     """Take the steps of some rows in small space."""
-    state, P, N = before.state, *sums
+    P, N, G = sums
+    if G is not None:
+        state = replace(state, G=G, drift=0)
     if not np.isfinite(np.trace(N)):
         raise too_large()
     with _quiet():
@@ -106,15 +111,14 @@ def decide(before: Decision, sums: Addends, n_features: int) -> Decision:
             assert found is not None  # all systems are solved
             block = found
     after = replace(after_block(state, block, len(P) * n_features, 1.0), G=block.G)
-    info = before.info.plus(Info(block.residual, float(np.trace(N))))
-    return Decision(after, block.X, block.B, info)
+    return Decision(after, block.X, block.B, Info(block.residual, float(np.trace(N))))
 
 
-def updated(C: NDArray[Any], Y: NDArray[Any], decision: Decision) -> NDArray[Any]:
+def updated(C: NDArray[Any], Y: NDArray[Any], X: Matrix, B: Matrix) -> NDArray[Any]:
     """A slice of the dictionary after a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
         dictionary = Dictionary(C, False, helpers)
-        dictionary.update(decision.X, decision.B, Y)
+        dictionary.update(X, B, Y)
     if not np.isfinite(dictionary.C).all():
         raise too_large()
     return dictionary.C

@@ -1,11 +1,12 @@
 """A fit by many machines, each with some of the features: the dictionary is nowhere as a whole.
 
 The columns of a Dask array are cut into slices, and so is the dictionary. For each step slices add
-up what they know, small space decides, and each slice learns (`omfb.core.slices`): the rule to
-rounding, as on one machine and in the same order of rows.
+up what they know, the client decides in small space, and each slice learns (`omfb.core.slices`):
+the rule to rounding, as on one machine and in the same order of rows.
 
-All of it are pure functions as tasks of a scheduler, which keeps what each slice was made from. So
-what is lost with a worker is made again, from the chunks if need be, with the same result.
+All of it are pure functions as tasks of a scheduler, which keeps what each slice was made from: its
+chunks, and what was decided. So slices that are lost with a worker are made again by others, and
+no others for it, with the same result.
 """
 
 import hashlib
@@ -22,7 +23,6 @@ from ..core.blocks import too_large
 from ..core.kernels.shared import Matrix, gram, recompute_due
 from ..core.slices import (
     Addends,
-    Decision,
     addends,
     decide,
     first_of,
@@ -207,26 +207,21 @@ class Features(GroupedSource):
         C, Y = self._slices(tasks, state.C), block.slices
         if state.scale != 1.0:
             Y = tasks.each(np.multiply, Y, self.dtype.type(1.0 / state.scale))
-        nothing = np.empty((0, r))
-        decision: Any = Decision(without_features(state), nothing, nothing, NOTHING)
-        drift, at = state.drift, 0
+        small, total, at = without_features(state), NOTHING, 0
         for length in step_lengths(state, len(block.numbers), self._longest):
             here = slice(at, at + length)
-            parts = tasks.few(tasks.each(addends_of, C, Y, here))
-            decision = tasks.one(decided, decision, parts, m)
-            C = tasks.each(updated_by, C, Y, here, decision)
-            drift, at = drift + length * m, at + length
-            if recompute_due(drift, m * r):
-                drift = 0
-                decision = tasks.one(with_gram, decision, tasks.few(tasks.each(gram, C)))
-        told = tasks.one(outcome, decision)
-        tasks.wait([*C, told])
-        small, info = told.result()
+            due = recompute_due(small.drift, m * r)
+            sums = tasks.sum(tasks.each(addends_of, C, Y, here, due))
+            small, X, B, info = decide(small, sums, m)
+            # It goes with its task: to make a lost slice again takes no others.
+            change = tasks.one(as_it_is, (X, B))
+            C = tasks.each(updated_by, C, Y, here, change)
+            total, at = total.plus(info), at + length
         if small.G.diagonal().min() < 0.0:
             # Rows of sizes so different that rounding took over: what C is counts.
-            G = tasks.sum(tasks.each(gram, C))
-            small = replace(small, G=G, drift=0)
-        return replace(small, C=self._spread(C, r)), info.sound()
+            small = replace(small, G=tasks.sum(tasks.each(gram, C)), drift=0)
+        tasks.wait(C)
+        return replace(small, C=self._spread(C, r)), total.sound()
 
     def _named(self, tasks: "_Tasks", error: Exception, block: Rows) -> Exception:
         """The error, or the one that names what is wrong with the rows if something is."""
@@ -290,16 +285,14 @@ class _Tasks:
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
             return self.each(np.array, parts)
 
-    def few(self, parts: list[Any]) -> list[Any]:
-        """A few sums of parts, the same for the same number of them, for one task to add up."""
+    def sum(self, parts: list[Any]) -> Any:
+        """The sum of parts, brought here; in an order that follows from their number."""
         while len(parts) > ADDED_AT_ONCE:
             starts = range(0, len(parts), ADDED_AT_ONCE)
             parts = [self.one(sum_of, parts[at : at + ADDED_AT_ONCE]) for at in starts]
-        return parts
-
-    def sum(self, parts: list[Any]) -> Any:
-        """The sum of parts, brought here."""
-        return self.one(sum_of, self.few(parts)).result()
+        total = sum_of(self._client.gather(parts))
+        self._made.clear()  # nothing is left to be taken back
+        return total
 
     def wait(self, tasks: list[Any]) -> None:
         """Wait for tasks without asking for what they come to; the first error is raised."""
@@ -360,15 +353,21 @@ def first_rows(rows: NDArray[Any], count: int) -> NDArray[Any]:
     return rows[:count]
 
 
-def addends_of(C: NDArray[Any], Y: NDArray[Any], here: slice) -> Addends:
+def addends_of(C: NDArray[Any], Y: NDArray[Any], here: slice, with_gram: bool) -> Addends:
     """What a slice adds to the sums of a step."""
-    return addends(_aligned(C), _aligned(Y)[here])
+    return addends(_aligned(C), _aligned(Y)[here], with_gram)
 
 
-def updated_by(C: NDArray[Any], Y: NDArray[Any], here: slice, decision: Decision) -> NDArray[Any]:
+def updated_by(
+    C: NDArray[Any], Y: NDArray[Any], here: slice, change: tuple[Matrix, Matrix]
+) -> NDArray[Any]:
     """A slice of the dictionary after a step."""
-    X, B = _aligned(decision.X), _aligned(decision.B)
-    return updated(_aligned(C), _aligned(Y)[here], decision._replace(X=X, B=B))
+    return updated(_aligned(C), _aligned(Y)[here], *map(_aligned, change))
+
+
+def as_it_is(change: tuple[Matrix, Matrix]) -> tuple[Matrix, Matrix]:
+    """What a step tells the slices."""
+    return change
 
 
 def sum_of(parts: list[Any]) -> Any:
@@ -377,21 +376,6 @@ def sum_of(parts: list[Any]) -> Any:
     for part in parts[1:]:
         total = total.plus(part) if isinstance(part, Addends) else total + part
     return total
-
-
-def decided(before: Decision, parts: list[Addends], n_features: int) -> Decision:
-    """Small space after a step."""
-    return decide(before, sum_of(parts), n_features)
-
-
-def with_gram(decision: Decision, parts: list[Matrix]) -> Decision:
-    """The same with the Gram matrix computed from the dictionary."""
-    return decision._replace(state=replace(decision.state, G=sum_of(parts), drift=0))
-
-
-def outcome(decision: Decision) -> tuple[State, Info]:
-    """What is left of some steps."""
-    return decision.state, decision.info
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:
