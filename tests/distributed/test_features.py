@@ -206,8 +206,8 @@ def test_an_interrupt_takes_tasks_back_and_leaves_the_model(client, rng, monkeyp
 
 def test_workers_change_nothing(rng):
     """One or two, killed or added: the bits stay, also of what was learned before."""
-    lazy = da.from_array(rows(rng, 3000, 300), chunks=(500, 70))
-    model = OMFB(5, memory=0.0, random_state=0)
+    lazy = da.from_array(rows(rng, 3000, 300), chunks=(1000, 100))
+    model = OMFB(5, memory=0.0, random_state=0, max_iter=3)
     with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):
         expected = atoms(model.fit(lazy))
     with (
@@ -219,21 +219,40 @@ def test_workers_change_nothing(rng):
         assert np.array_equal(atoms(model.fit(lazy)), expected)
         killed, blocks = [], []
 
-        def kill_one():
-            pids = list(client.run(os.getpid).values())
-            os.kill(pids[len(killed) % len(pids)], signal.SIGKILL)
-            killed.append(pids)
+        def kill(count):
+            pids = list(client.run(os.getpid).values())[:count]
+            for pid in pids:
+                os.kill(pid, signal.SIGKILL)
+            killed.extend(pids)
 
         def disturb(progress):
             blocks.append(progress)
             if len(blocks) == 1:
-                threading.Timer(0.02, kill_one).start()  # while a block is on its way
-            if len(blocks) == 2:
+                kill(1)
                 cluster.scale(3)
+            if len(blocks) == 2:
+                threading.Timer(0.02, kill, [3]).start()  # all, while a block is on its way
 
         model.fit_source(Features(lazy, client, 5), on_block=disturb)
-        assert len(blocks) > 2
-        assert len(killed) == 1
+        assert len(blocks) > 3
+        assert len(killed) > 1
         assert np.array_equal(atoms(model), expected)
-        kill_one()
+        kill(1)
         assert np.array_equal(atoms(model), expected)
+
+
+def test_slices_have_homes():
+    class Cluster:
+        def __init__(self, *workers):
+            self.workers = workers
+
+        def nthreads(self):
+            return dict.fromkeys(self.workers, 1)
+
+    assert features._homes(Cluster(), 2) == [{}, {}]
+    assert features._homes(Cluster("tcp://10.0.0.1:5", "tcp://10.0.0.1:6"), 2) == [{}, {}]
+    two = Cluster("tcp://10.0.0.2:5", "tcp://10.0.0.1:6", "tcp://10.0.0.1:7")
+    assert [home["workers"] for home in features._homes(two, 3)] == [
+        ["10.0.0.1"], ["10.0.0.1"], ["10.0.0.2"],
+    ]  # fmt: skip
+    assert all(home["allow_other_workers"] for home in features._homes(two, 3))

@@ -305,15 +305,18 @@ class _Tasks:
 
 
 def _homes(client: Any, n_slices: int) -> list[dict[str, Any]]:
-    """Where the tasks of each slice are best done: neighbouring slices by the same worker.
+    """Where the tasks of each slice are best done: neighbouring slices at the same host.
 
-    A hint for the scheduler, so that a slice stays where it is: any other worker will do.
+    A hint for the scheduler, so that a slice stays where it is: any other worker will do. Not the
+    worker itself: should all be away at once, tasks would wait for that very one for ever.
     """
-    workers = sorted(client.nthreads())
-    if not workers:
+    from distributed.comm import get_address_host
+
+    hosts = sorted({get_address_host(worker) for worker in client.nthreads()})
+    if len(hosts) < 2:
         return [{}] * n_slices
     return [
-        {"workers": [workers[at * len(workers) // n_slices]], "allow_other_workers": True}
+        {"workers": [hosts[at * len(hosts) // n_slices]], "allow_other_workers": True}
         for at in range(n_slices)
     ]
 
