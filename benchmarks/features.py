@@ -1,35 +1,34 @@
 """What a step by features costs: its time, the bytes it moves, and what that comes to at scale.
 
-    python benchmarks/features.py [--rows 2048] [--features 400000] [--slices 8] [--components 20]
+    python benchmarks/features.py [--rows 1024] [--features 400000] [--slices 8] [--components 20]
 
 A fit by one worker and by two, each with a thread, beside `fit` of the array. Workers make their
-chunks and keep them. The bytes between two workers are those that they have counted, beside what is
-predicted: for each step 8 (q r + q²) of each slice that is not where things are decided, and from
-there 8 (2 q r + 2 r²) to the other worker. Then one pass over rows of 1e8 features is simulated,
-with the same parameters as in `cluster_times.py`, from the seconds of processors that are measured
-here. Reading rows is not in it.
+chunks and keep them. In a step each slice sends 8 (q r + q²) bytes, and 8 r² more if G is due, and
+is sent 16 q r: what that is pickled to is told beside it, and what two workers have counted between
+them. Then one pass over rows of 1e8 features is simulated, with the same parameters as in
+`cluster_times.py`, from seconds of processors that are measured here. Reading rows is not in it.
 """
 
 import argparse
 import json
 import math
+import pickle
 import time
 
 import dask.array as da
 import numpy as np
+import psutil
 from cluster import processor_time
 from distributed import Client, LocalCluster, wait
 
 from omfb import OMFB, Rule, init
 from omfb.core.slices import (
-    Decision,
     addends,
     decide,
     longest_step,
     updated,
     without_features,
 )
-from omfb.core.state import Info
 from omfb.distributed.features import ADDED_AT_ONCE
 
 NOISE = 0.5
@@ -106,39 +105,64 @@ def by_workers(asked, workers):
         }  # fmt: skip
 
 
+def kept_by_task(n_steps=400, slices=8):
+    """Bytes that the scheduler, here in the client's process, keeps of each task of a fit."""
+    X = np.random.default_rng(0).standard_normal((4 * n_steps, 5 * slices))
+    with (
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
+        ) as cluster,
+        Client(cluster),
+    ):
+        rule = {"memory": 0, "shuffle": False, "random_state": 0, "batch_size": 4}
+        lazy = da.from_array(X, chunks=(n_steps, 5))
+        OMFB(5, **rule).fit(lazy[: n_steps // 4])
+        before = psutil.Process().memory_info().rss
+        model = OMFB(5, **rule).fit(lazy)  # as long as it is held
+        kept = (psutil.Process().memory_info().rss - before) / len(cluster.scheduler.tasks)
+        del model
+    return kept
+
+
 def step_times(r, q, width=100_000):
     """Seconds of processors of a step of q rows: for each feature of a slice, in small space."""
     rng = np.random.default_rng(0)
     Y = rng.standard_normal((q, width))
     state = init(Y, r, Rule(memory=0.0), seed=0)
-    nothing = np.empty((0, r))
-    before = Decision(without_features(state), nothing, nothing, Info(0.0, 0.0))
-    decision = decide(before, addends(state.C, Y), width)
+    small = without_features(state)
+    decide(small, addends(state.C, Y, True), width)  # what is compiled is loaded
     times = []
     for _ in range(5):
         began = time.process_time()
-        sums = addends(state.C, Y)
+        sums = addends(state.C, Y, True)
         added = time.process_time()
-        decision = decide(before, sums, width)
+        _, X, B, _ = decide(small, sums, width)
         decided = time.process_time()
-        updated(state.C, Y, decision)
+        updated(state.C, Y, X, B)
         times.append((added - began + time.process_time() - decided, decided - added))
     slices, small = np.median(times, axis=0)
     return float(slices) / width, float(small)
+
+
+def bytes_moved(r, q):
+    """Of a step, pickled: what a slice sends, and what it is sent."""
+    state = init(np.random.default_rng(0).standard_normal((q, 4 * r)), r, Rule(memory=0.0), seed=0)
+    sums = addends(state.C, np.random.default_rng(1).standard_normal((q, 4 * r)), False)
+    _, X, B, _ = decide(without_features(state), sums, 4 * r)
+    return [len(pickle.dumps(part, protocol=5)) for part in (sums, (X, B))]
 
 
 def pass_at_scale(n_rows, n_features, r, workers, asked):
     """Rows of a step, and seconds of a pass in slices, small space, scheduler and network."""
     q = longest_step(r, [n_features // workers] * workers)
     each_feature, small = step_times(r, q)
-    depth = math.ceil(math.log(workers, ADDED_AT_ONCE)) if workers > 1 else 1
-    tasks = 2 * workers + 1
-    level = workers
-    while level > ADDED_AT_ONCE:
-        level = math.ceil(level / ADDED_AT_ONCE)
-        tasks += level
-    up = depth * (min(workers, ADDED_AT_ONCE) * 8 * q * (q + r) / asked.bandwidth + asked.latency)
-    down = workers * 8 * (2 * q * r + 2 * r * r) / asked.bandwidth + asked.latency
+    tasks, parts, levels = 2 * workers + 1, workers, 1
+    while parts > ADDED_AT_ONCE:
+        parts, levels = math.ceil(parts / ADDED_AT_ONCE), levels + 1
+        tasks += parts
+    together = min(workers, ADDED_AT_ONCE) * 8 * q * (q + r) / asked.bandwidth
+    up = levels * (together + asked.latency)
+    down = workers * 16 * q * r / asked.bandwidth + asked.latency
     steps = n_rows / q
     parts = (n_features / workers * each_feature, small, tasks * asked.task, up + down)
     return q, [steps * part for part in parts]
@@ -147,7 +171,7 @@ def pass_at_scale(n_rows, n_features, r, workers, asked):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, value in {
-        "rows": 2048, "features": 400_000, "slices": 8, "components": 20,
+        "rows": 1024, "features": 400_000, "slices": 8, "components": 20,
     }.items():  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--bandwidth", type=float, default=1e9, help="bytes a second")
@@ -170,20 +194,21 @@ def main():
         }
     ]  # fmt: skip
     runs += [by_workers(asked, workers) for workers in (1, 2)]
-    moved = runs[-1]["moved"]
+    sent, got = bytes_moved(r, q)
     times = step_times(r, q)
     results = {
         "rows": asked.rows, "features": asked.features, "slices": asked.slices, "components": r,
         "rows of a step": q, "steps": steps, "runs": runs,
-        "addends moved in a step": moved.get("addends_of", 0) / steps,
-        "predicted": (asked.slices // 2) * 8 * (q * r + q * q),
-        "decisions moved in a step": moved.get("decided", 0) / steps,
-        "predicted decisions": 8 * (2 * q * r + 2 * r * r),
-        "dictionary moved in a step": moved.get("updated_by", 0) / steps,
+        "bytes a slice sends in a step": sent, "predicted": 8 * (q * r + q * q),
+        "bytes it is sent": got, "predicted of these": 16 * q * r,
+        "bytes between two workers in a step":
+            {name: size / steps for name, size in runs[-1]["moved"].items()},
+        "bytes that the scheduler keeps of a task": kept_by_task(),
+        "bytes of the dictionary": 8 * asked.features * r,
         "µs of a processor for 1000 features in a step": 1e9 * times[0],
         "ms of small space": 1e3 * times[1],
     }  # fmt: skip
-    text = json.dumps(results, indent=1)
+    text = json.dumps(results, indent=1, ensure_ascii=False)
     print(text)
     if asked.out:
         with open(asked.out, "w") as stream:

@@ -107,8 +107,17 @@ def test_steps_of_many_slices_and_blocks(client, rng, monkeypatch):
 def test_chunks_of_unknown_length(client, rng):
     X = rows(rng, 300, 12)
     lazy = da.from_array(X, chunks=(100, 5))
-    model = paper().fit(lazy[da.from_array(np.arange(300) % 2 == 0, chunks=100)])
+    even = [da.from_array(np.arange(size) % 2 == 0, chunks=size // 3) for size in (300, 12)]
+    model = paper().fit(lazy[even[0]])
     assert same(atoms(model), paper().fit(X[::2]).components_)
+    model = paper().fit(lazy[:, even[1]])
+    assert same(atoms(model), paper().fit(X[:, ::2]).components_)
+
+
+def test_chunks_of_nothing(client, rng):
+    X = rows(rng, 300, 12)
+    model = paper().fit(da.from_array(X, chunks=((100, 0, 200), (5, 0, 7))))
+    assert same(atoms(model), paper().fit(X).components_)
 
 
 def test_what_cannot_be_learned_from_is_refused_by_its_place(client, rng):

@@ -82,6 +82,16 @@ def test_answers_about_arrays(whole, rng):
     assert model.get_feature_names_out().tolist() == ["omfb0", "omfb1", "omfb2"]
 
 
+def test_parameters_that_change_count(whole, rng):
+    X = rows(rng, 100, M)
+    model = spread_out(whole)
+    for each in (model, whole):
+        each.set_params(ridge=5.0)
+    lazy = da.from_array(X, chunks=(100, 20))
+    (found,) = dask.compute(model.transform(lazy), scheduler="synchronous")
+    assert same(found, whole.transform(X))
+
+
 def test_codes_of_rows_in_time(rng):
     X = rows(rng, 100, M)
     whole = OMFB(3, memory=0.0, smooth=0.5, shuffle=False, random_state=0).fit(X)

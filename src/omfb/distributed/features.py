@@ -72,9 +72,10 @@ class Features(GroupedSource):
     read_ahead = True
 
     def __init__(self, X: Any, client: Any, n_components: int | None = None) -> None:
-        if np.isnan(X.shape[0]):
+        if np.isnan(X.shape).any():
             X = X.compute_chunk_sizes()
         check_kind(X.dtype, self.name)
+        X = X.rechunk({1: tuple(width for width in X.chunks[1] if width > 0)})
         self._client, self._r = client, n_components or USUAL_COMPONENTS
         self._X = X  # or the scheduler might forget chunks that are in memory
         self._chunks = X.to_delayed()

@@ -53,7 +53,7 @@ def lazily(model: Any, method: str, X: Any, *kinds: Any, **options: Any) -> Any:
     if is_spread(model.learner_):
         if method not in BY_FEATURES:
             raise needs_one_place(f"For `{method}`")
-        return BY_FEATURES[method](model.learner_.state, X)
+        return BY_FEATURES[method](model.state_in_use(), X)
     frozen = delayed(copy(model), traverse=False)
     call = delayed(_answers, pure=False)
     parts = [call(frozen, method, part, kinds, options) for part in _parts(X)]
@@ -70,7 +70,7 @@ def lazy_score(model: Any, X: Any) -> Any:
     from dask import delayed
 
     if is_spread(model.learner_):
-        parts = energies_of(model.learner_.state, X)
+        parts = energies_of(model.state_in_use(), X)
     else:
         frozen = delayed(copy(model), traverse=False)
         parts = [delayed(_judged, pure=False)(frozen, part) for part in _parts(X)]

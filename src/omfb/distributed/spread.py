@@ -31,7 +31,7 @@ def is_dask(X: Any) -> bool:
 
 def is_spread(learner: Any) -> bool:
     """Whether the dictionary of a learner is spread over a cluster."""
-    return learner.engine is SPREAD
+    return isinstance(learner.engine, Spread)
 
 
 def spread(slices: Sequence[Any], widths: Sequence[int], r: int, dtype: np.dtype[Any]) -> Any:

@@ -100,7 +100,9 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
             A path (CSV, NDJSON, NumPy, Parquet or Arrow file), a Dask array, an iterator of rows
             or blocks, or an `omfb.streams.Source` is read block by block, in constant memory.
             A Dask collection is learned from by the cluster of a `distributed.Client`, if there
-            is one and nothing is forgotten (``memory=1``).
+            is one and nothing is forgotten (``memory=1``). `OMFB` with a rule that is given in
+            full (``memory=0``) learns by features from a Dask array that is cut along its columns,
+            of complete rows, and spreads its dictionary over the workers.
         y : ignored
         checkpoint : path or None, default=None
             File to keep what is learned in while the fit goes on.
@@ -251,6 +253,11 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         """The learner that does the work: states, codes and snapshots without scikit-learn."""
         check_is_fitted(self)
         return self._learner
+
+    def state_in_use(self) -> Any:
+        """The state of the engine by which rows are coded, under the parameters as they are."""
+        learner = self.learner_
+        return learner.used(self._plan(learner).rule)
 
     @property
     def components_(self) -> NDArray[Any]:

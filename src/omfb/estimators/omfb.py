@@ -80,7 +80,8 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The dictionary in the data's units, an atom in a row, in falling order of variance.
+        The dictionary in the data's units, an atom in a row, in falling order of variance. A Dask
+        array if it was learned by features.
     n_components_ : int
         Components that stand out of the noise.
     mean_ : ndarray of shape (n_features,)
