@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+from contextlib import suppress
 from copy import copy
 
 import dask.array as da
@@ -215,8 +216,8 @@ def test_an_interrupt_takes_tasks_back_and_leaves_the_model(client, rng, monkeyp
 
 def test_workers_change_nothing(rng):
     """One or two, killed or added: the bits stay, also of what was learned before."""
-    lazy = da.from_array(rows(rng, 3000, 300), chunks=(1000, 100))
-    model = OMFB(5, memory=0.0, random_state=0, max_iter=3)
+    lazy = da.from_array(rows(rng, 2000, 300), chunks=(1000, 100))
+    model = OMFB(5, memory=0.0, random_state=0, max_iter=2)
     with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):
         expected = atoms(model.fit(lazy))
     with (
@@ -225,14 +226,14 @@ def test_workers_change_nothing(rng):
         ) as cluster,
         Client(cluster) as client,
     ):
-        assert np.array_equal(atoms(model.fit(lazy)), expected)
         killed, blocks = [], []
 
         def kill(count):
-            pids = list(client.run(os.getpid).values())[:count]
-            for pid in pids:
-                os.kill(pid, signal.SIGKILL)
-            killed.extend(pids)
+            pids = [nanny.pid for nanny in cluster.workers.values() if nanny.pid is not None]
+            for pid in pids[:count]:
+                with suppress(ProcessLookupError):  # it may be gone already
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
 
         def disturb(progress):
             blocks.append(progress)
@@ -244,7 +245,7 @@ def test_workers_change_nothing(rng):
 
         model.fit_source(Features(lazy, client, 5), on_block=disturb)
         assert len(blocks) > 3
-        assert len(killed) > 1
+        assert len(killed) > 2
         assert np.array_equal(atoms(model), expected)
         kill(1)
         assert np.array_equal(atoms(model), expected)
