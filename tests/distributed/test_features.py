@@ -119,6 +119,9 @@ def test_chunks_of_nothing(client, rng):
     X = rows(rng, 300, 12)
     model = paper().fit(da.from_array(X, chunks=((100, 0, 200), (5, 0, 7))))
     assert same(atoms(model), paper().fit(X).components_)
+    joined = paper().fit(da.from_array(X, chunks=(100, (0, 12))))
+    assert same(joined.components_, paper().fit(X).components_)
+    assert isinstance(joined.components_, np.ndarray)
 
 
 def test_what_cannot_be_learned_from_is_refused_by_its_place(client, rng):

@@ -190,8 +190,9 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
         return learner.decode(codes)
 
     def _spreads(self, X: Any, plan: Plan) -> bool:
-        by_columns = not is_frame(X) and X.ndim == 2 and X.numblocks[1] > 1
-        return by_columns and plan.engine is BROYDEN and plan.rule.shrink == 0.0
+        if is_frame(X) or X.ndim != 2 or plan.engine is not BROYDEN or plan.rule.shrink > 0.0:
+            return False
+        return sum(width != 0 for width in X.chunks[1]) > 1
 
     @property
     def _n_features_out(self) -> int:
