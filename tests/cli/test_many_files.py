@@ -73,7 +73,7 @@ def test_what_does_not_fit_together_is_refused(server, folder):
 
 def test_a_cluster_learns_from_files(folder):
     with LocalCluster(
-        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=None
+        n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as cluster:
         words = ["--scheduler", cluster.scheduler_address, "--lanes", 4, "--seed", 0, "-q"]
         files = [f"{at}.parquet" for at in range(6)]

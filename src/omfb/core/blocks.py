@@ -28,6 +28,9 @@ class UnusableError(ValueError):
         super().__init__(f"X {problem}")
         self.problem = problem
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problem,)  # it may come from another process
+
 
 def too_large() -> UnusableError:
     """The error for rows whose numbers overflow in the model's units."""

@@ -39,7 +39,7 @@ def judge_hidden_parts(
     m = X.shape[1]
     length = max(ROWS, ENTRIES // m)
     n_folds = min(FOLDS, m)
-    fold = np.random.default_rng(0).permutation(m) % n_folds
+    fold = folds(m)
     residual = energy = 0.0
     for number in range(n_folds):
         hidden = fold == number
@@ -55,6 +55,11 @@ def judge_hidden_parts(
             residual += _energy(truth - predicted, unit[hidden])
             energy += _energy(truth - middle, unit[hidden])
     return Info(residual, energy)
+
+
+def folds(n_features: int) -> NDArray[np.int64]:
+    """The part that each feature belongs to: row t hides those of part t modulo their number."""
+    return np.random.default_rng(0).permutation(n_features) % min(FOLDS, n_features)
 
 
 def _energy(errors: NDArray[np.float64], unit: NDArray[np.float64]) -> float:

@@ -37,7 +37,7 @@ def first_dictionary(
         observed = observed[~np.isnan(observed)]
         check_finite(observed[None], squares=False)
         largest = float(np.max(np.abs(observed), initial=0.0))
-    scale = _scale_of(largest, observed.dtype)
+    scale = scale_of(largest, observed.dtype)
     shape = (X.shape[1], n_components)
     if not isinstance(init, str):
         C = np.asarray(init, dtype=np.float64).T / scale
@@ -47,7 +47,8 @@ def first_dictionary(
         C = SPARSE_INIT_SCALE * _size(observed, scale) * rng.standard_normal(shape)
     else:
         head = dense_with_holes(head)
-        atoms = _independent_rows(_filled(head, scale), n_components, rng)
+        rows = _filled(head, scale)
+        atoms = rows[independent_rows(rows @ rows.T, n_components, rng)]
         # With atoms 1/√r the size of a row, a code has unit variance in each entry: then λ counts
         # in observations, and the first dictionary weighs as much as λ of them.
         if len(atoms) < n_components:
@@ -66,7 +67,7 @@ def _size(observed: NDArray[Any], scale: float) -> float:
     return float(np.sqrt(np.mean((observed.astype(np.float64) / scale) ** 2)))
 
 
-def _scale_of(largest: float, dtype: np.dtype[Any]) -> float:
+def scale_of(largest: float, dtype: np.dtype[Any]) -> float:
     """The power of two to divide by, 1 unless the data are extremely large or small."""
     exponent = math.frexp(largest)[1]
     if abs(exponent) <= SAFE_EXPONENT[str(dtype)]:
@@ -88,16 +89,19 @@ def _filled(head: NDArray[Any], scale: float) -> NDArray[np.float64]:
     return np.where(holes, means, rows)
 
 
-def _independent_rows(
-    rows: NDArray[np.float64], most: int, rng: np.random.Generator
-) -> NDArray[np.float64]:
-    """Up to `most` rows, drawn at random, none of which is (nearly) a combination of the others."""
-    products = rows @ rows.T
-    order = rng.permutation(len(rows))
+def independent_rows(
+    products: NDArray[np.float64], most: int, rng: np.random.Generator
+) -> NDArray[np.intp]:
+    """Up to `most` rows, drawn at random, none of which is (nearly) a combination of the others.
+
+    Of the rows their products with each other are all that is needed.
+    """
+    order = rng.permutation(len(products))
     order = order[np.diagonal(products)[order] > 0.0]
     norms = np.sqrt(np.diagonal(products)[order])
     cosines = products[np.ix_(order, order)] / np.outer(norms, norms)
     # Cholesky's diagonal is what is new in a row; the jitter keeps it going past dependent rows.
     jitter = 1e-2 * NEW_ENERGY * np.eye(len(order))
     new = np.diagonal(np.linalg.cholesky(cosines + jitter)) ** 2
-    return rows[order[new > NEW_ENERGY][:most]]
+    chosen: NDArray[np.intp] = order[new > NEW_ENERGY][:most]
+    return chosen

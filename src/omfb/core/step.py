@@ -69,9 +69,13 @@ def init(
     """
     rule = Rule() if rule is None else rule
     C, scale = first_dictionary(X, n_components, init, seed)
-    G = gram(C)
-    least_ridge = LEAST_RIDGE * float(np.trace(G)) / n_components
-    S = rule.lam * np.eye(n_components)
+    return state_before(rule, C, gram(C), scale)
+
+
+def state_before(rule: Rule, C: Any, G: NDArray[np.float64], scale: float) -> State:
+    """The state before the first step, of a first dictionary and its Gram matrix."""
+    least_ridge = LEAST_RIDGE * float(np.trace(G)) / len(G)
+    S = rule.lam * np.eye(len(G))
     return State(rule=rule, C=C, G=G, S=S, scale=scale, least_ridge=least_ridge, kept=1.0)
 
 
@@ -124,11 +128,7 @@ def in_units(X: Any, state: State) -> Any:
 def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple[State, Info, int]:
     """Learn from rows and fill in their codes; also tells how many entries were observed."""
     with np.errstate(over="ignore", invalid="ignore"):  # found, and refused, by the kernels
-        if (
-            1 <= len(codes) <= MAX_SINGLE_ROWS
-            and state.rule.batch_size == 1
-            and not _is_free(state)
-        ):
+        if 1 <= len(codes) <= MAX_SINGLE_ROWS and state.rule.batch_size == 1 and not is_free(state):
             rows = sparse_rows(X) if scipy.sparse.issparse(X) else dense_rows(X)
             state, codes[:], info = learn_missing(state, rows, reuse)
             return state, info, rows.n_entries
@@ -144,7 +144,7 @@ def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple
     return state, total, entries
 
 
-def _is_free(state: State) -> bool:
+def is_free(state: State) -> bool:
     """Whether the next row should be pulled to a code before it, but there is none."""
     return state.code is None and state.rule.smooth > 0.0
 
@@ -169,7 +169,7 @@ def _single_rows(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int]
     at = 0
     while at < n:
         mine = reuse or state.C is not given
-        free = _is_free(state)
+        free = is_free(state)
         last = min(at + (1 if free else MISSING_ROWS), n)
         if not sparse and not free and n - at > MAX_SINGLE_ROWS and is_complete(X[at]):
             learned = _learn_alike(state, X[at:], None, mine)

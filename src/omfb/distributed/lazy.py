@@ -9,10 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .spread import codes_of, energies_of, is_dask, is_spread, needs_one_place, rows_of
+
+__all__ = ["EACH", "LIKE", "Columns", "is_dask", "is_frame", "lazily", "lazy_score"]
+
 LIKE = "like"
 """An answer of the shape of X, a frame if X is one."""
 EACH = "each"
 """An answer with one number for each row."""
+
+
+BY_FEATURES = {"transform": codes_of, "inverse_transform": rows_of}
+"""What a dictionary that is spread over a cluster answers, by slices of the features."""
 
 
 class Columns(NamedTuple):
@@ -20,11 +28,6 @@ class Columns(NamedTuple):
 
     names: list[str]
     dtype: Any
-
-
-def is_dask(X: Any) -> bool:
-    """Whether X is a Dask array or dataframe; Dask is not imported to know it."""
-    return type(X).__module__.partition(".")[0] == "dask"
 
 
 def is_frame(X: Any) -> bool:
@@ -47,6 +50,10 @@ def lazily(model: Any, method: str, X: Any, *kinds: Any, **options: Any) -> Any:
     """
     from dask import delayed
 
+    if is_spread(model.learner_):
+        if method not in BY_FEATURES:
+            raise needs_one_place(f"For `{method}`")
+        return BY_FEATURES[method](model.state_in_use(), X)
     frozen = delayed(copy(model), traverse=False)
     call = delayed(_answers, pure=False)
     parts = [call(frozen, method, part, kinds, options) for part in _parts(X)]
@@ -62,8 +69,11 @@ def lazy_score(model: Any, X: Any) -> Any:
     import dask.array as da
     from dask import delayed
 
-    frozen = delayed(copy(model), traverse=False)
-    parts = [delayed(_judged, pure=False)(frozen, part) for part in _parts(X)]
+    if is_spread(model.learner_):
+        parts = energies_of(model.state_in_use(), X)
+    else:
+        frozen = delayed(copy(model), traverse=False)
+        parts = [delayed(_judged, pure=False)(frozen, part) for part in _parts(X)]
     return da.from_delayed(delayed(_score)(parts), (), np.float64)
 
 

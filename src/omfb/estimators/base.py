@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..core.rule import checked_count
 from ..core.state import Info
+from ..distributed.features import Features
 from ..distributed.lazy import is_dask, lazy_score
 from ..distributed.rounds import Rounds, client_at_hand
 from ..formats import is_stream, open_stream
@@ -99,7 +100,9 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
             A path (CSV, NDJSON, NumPy, Parquet or Arrow file), a Dask array, an iterator of rows
             or blocks, or an `omfb.streams.Source` is read block by block, in constant memory.
             A Dask collection is learned from by the cluster of a `distributed.Client`, if there
-            is one and nothing is forgotten (``memory=1``).
+            is one and nothing is forgotten (``memory=1``). `OMFB` with a rule that is given in
+            full (``memory=0``) learns by features from a Dask array that is cut along its columns,
+            of complete rows, and spreads its dictionary over the workers.
         y : ignored
         checkpoint : path or None, default=None
             File to keep what is learned in while the fit goes on.
@@ -157,7 +160,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         place = fit_stream(
             learner, source, max_iter=passes_for(self, plan, source.n_rows), tol=float(self.tol),
             shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self),
-            learn=source.learn if isinstance(source, Rounds) else learn_block, **how,
+            learn=source.learn if isinstance(source, Rounds | Features) else learn_block, **how,
         )  # fmt: skip
         self.adopt(learner, place.number)
         return place.unseen
@@ -251,6 +254,11 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         check_is_fitted(self)
         return self._learner
 
+    def state_in_use(self) -> Any:
+        """The state of the engine by which rows are coded, under the parameters as they are."""
+        learner = self.learner_
+        return learner.used(self._plan(learner).rule)
+
     @property
     def components_(self) -> NDArray[Any]:
         """The dictionary, an atom in a row: (n_components, n_features)."""
@@ -316,9 +324,17 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
                     "lanes needs a Dask collection and a cluster: pip install 'omfb[dask]', and "
                     "make a distributed.Client first."
                 )
-        if client is None or not plan.engine.adds_up(plan.rule):
+        if client is None:
+            return None
+        if lanes is None and self._spreads(X, plan):
+            return Features(X, client, plan.n_components)
+        if not plan.engine.adds_up(plan.rule):
             return None
         return Rounds.of_collection(self._numbers(X), client, lanes)
+
+    def _spreads(self, X: Any, plan: Plan) -> bool:
+        """Whether the dictionary is spread over a cluster, as the columns of a Dask array are."""
+        return False
 
     def _numbers(self, X: Any) -> Any:
         """The columns of a Dask collection that are learned from."""

@@ -5,8 +5,10 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from ..distributed.lazy import Columns, is_dask, lazily
+from ..distributed.lazy import Columns, is_dask, is_frame, lazily
+from ..learner.engine import BROYDEN
 from .base import Factorizer
+from .parameters import Plan
 from .validation import codes_array
 
 
@@ -79,7 +81,8 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The dictionary in the data's units, an atom in a row, in falling order of variance.
+        The dictionary in the data's units, an atom in a row, in falling order of variance. A Dask
+        array if it was learned by features.
     n_components_ : int
         Components that stand out of the noise.
     mean_ : ndarray of shape (n_features,)
@@ -186,6 +189,11 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
                 f"{self._n_features_out}. Give what `transform` returns."
             )
         return learner.decode(codes)
+
+    def _spreads(self, X: Any, plan: Plan) -> bool:
+        if is_frame(X) or X.ndim != 2 or plan.engine is not BROYDEN or plan.rule.shrink > 0.0:
+            return False
+        return sum(width != 0 for width in X.chunks[1]) > 1
 
     @property
     def _n_features_out(self) -> int:

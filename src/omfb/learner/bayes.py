@@ -136,6 +136,10 @@ class Bayes:
         """See `Engine.with_rule`."""
         return state if rule == state.settings else replace(state, settings=rule)
 
+    def at_hand(self, state: Model) -> Model:
+        """See `Engine.at_hand`."""
+        return state
+
     def check(self, state: Model) -> None:
         """See `Engine.check`."""
         check_model(state)

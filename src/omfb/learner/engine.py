@@ -129,6 +129,9 @@ class Engine(Protocol):
     def with_rule(self, state: Any, rule: Any) -> Any:
         """The state, to go on under another rule."""
 
+    def at_hand(self, state: Any) -> Any:
+        """The state with all its arrays in this process."""
+
     def check(self, state: Any) -> None:
         """Refuse, by a ValueError, a state that no learning can have led to."""
 
@@ -236,6 +239,10 @@ class Broyden:
     def with_rule(self, state: State, rule: Rule) -> State:
         """See `Engine.with_rule`."""
         return state if rule == state.rule else replace(state, rule=rule)
+
+    def at_hand(self, state: State) -> State:
+        """See `Engine.at_hand`."""
+        return state
 
     def check(self, state: State) -> None:
         """See `Engine.check`."""

@@ -37,9 +37,10 @@ def parts_of(snapshot: Snapshot) -> Parts:
     now = snapshot.now
     if now is None:
         raise ValueError("Nothing was learned yet: there is nothing to keep.")
+    state = None if now.state is None else snapshot.engine.at_hand(now.state)
     try:
-        if now.state is not None:
-            snapshot.engine.check(now.state)
+        if state is not None:
+            snapshot.engine.check(state)
     except ValueError as error:
         raise ValueError(f"The model cannot be saved: {error}. Fit it again.") from error
     tensors: Tensors = {}
@@ -51,8 +52,8 @@ def parts_of(snapshot: Snapshot) -> Parts:
             "seed": int(snapshot.seed),
             "feature_names": _names_or_none(snapshot.feature_names),
         },
-        "rule": None if now.state is not None else flatten(snapshot.rule, "rule", tensors),
-        "state": None if now.state is None else flatten(now.state, "state", tensors),
+        "rule": None if state is not None else flatten(snapshot.rule, "rule", tensors),
+        "state": None if state is None else flatten(state, "state", tensors),
         "totals": {
             "residual": plain(now.totals.residual, "residual"),
             "energy": plain(now.totals.energy, "energy"),

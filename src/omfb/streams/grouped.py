@@ -30,6 +30,10 @@ class GroupedSource(Source):
     def read(self, group: int, skip: int) -> Iterator[NDArray[Any]]:
         """Yield the rows of a group after the first `skip`, in pieces of any length."""
 
+    def room(self, n_rows: int) -> NDArray[Any]:
+        """An empty array for so many rows."""
+        return np.empty((n_rows, self.n_features), self.dtype)
+
     def blocks(
         self,
         length: int,
@@ -79,7 +83,7 @@ class GroupedSource(Source):
         self, order: Any, length: int, start: list[int]
     ) -> Iterator[tuple[NDArray[Any], list[int]]]:
         """Yield `length` rows at a time, and [groups done, rows done of the next] after them."""
-        rows, filled = np.empty((length, self.n_features), self.dtype), 0
+        rows, filled = self.room(length), 0
         first, skip = start
         for number in range(first, len(order)):
             taken = skip
@@ -93,7 +97,7 @@ class GroupedSource(Source):
                     filled += count
                     if filled == length:
                         yield rows, [number, taken]
-                        rows, filled = np.empty((length, self.n_features), self.dtype), 0
+                        rows, filled = self.room(length), 0
                 del piece  # or it would stay in memory beside the next, which may be as large
             skip = 0
         if filled:

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from ..state import Info, State
 from .chain import chain_one
 from .codes import Penalty, Quadratic, penalty_of
-from .shared import Matrix, Step, check_finite_step, kept_after, precision_before, refreshed
+from .sequence import Block, after_block
+from .shared import Matrix, Step, check_finite_step, precision_before, refreshed
 from .small import invert_anyway
 
 
@@ -62,26 +63,26 @@ def alternate_batch(
     return Rounds(X, K, G_now, before)
 
 
-def learn_batch(state: State, Y: NDArray[Any], reuse: bool) -> Step:
-    """Learn from one mini-batch of complete rows; in place if C may be reused."""
-    state = refreshed(state)
-    rule, C = state.rule, state.C
-    P, N = ((Y @ M).astype(np.float64, copy=False) for M in (C, Y.T))
-    S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(Y), 1.0)
+def batch_space(state: State, P: Matrix, N: Matrix) -> Block:
+    """What a mini-batch of complete rows does in small space."""
+    rule = state.rule
+    S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(P), 1.0)
     X, K, G, before = alternate_batch(
         penalty_of(state), P, N, state.G, S_before, S_before_inverse, rule.inner_iter, state.code,
     )  # fmt: skip
     S = S_before + X.T @ X if rule.memory > 0.0 else state.S
     check_finite_step(X, K, G, S)
-    change = (Y - X.astype(C.dtype, copy=False) @ C.T).T @ K.astype(C.dtype, copy=False)
-    learned = replace(
-        state,
-        C=np.add(C, change, out=C if reuse else change),
-        G=G,
-        S=S,
-        code=X[-1].copy(),
-        n_seen=state.n_seen + len(Y),
-        drift=state.drift + Y.size,
-        kept=kept_after(state, np.ones(len(Y))),
-    )
-    return learned, X, Info(float(before.sum()), float(np.trace(N)))
+    return Block(X, K, G, S, X[-1].copy(), float(before.sum()))
+
+
+def learn_batch(state: State, Y: NDArray[Any], reuse: bool) -> Step:
+    """Learn from one mini-batch of complete rows; in place if C may be reused."""
+    state = refreshed(state)
+    C = state.C
+    P, N = ((Y @ M).astype(np.float64, copy=False) for M in (C, Y.T))
+    block = batch_space(state, P, N)
+    X, K = (part.astype(C.dtype, copy=False) for part in (block.X, block.B))
+    change = (Y - X @ C.T).T @ K
+    C = np.add(C, change, out=C if reuse else change)
+    learned = replace(after_block(state, block, Y.size, 1.0), C=C, G=block.G)
+    return learned, block.X, Info(block.residual, float(np.trace(N)))

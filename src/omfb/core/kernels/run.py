@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from ..state import Info, State
 from .missing import observed_gram
-from .sequence import Block, block_length, small_space
-from .shared import Matrix, Step, gram, kept_after, recompute_due, refreshed
+from .sequence import Block, after_block, block_length, small_space
+from .shared import Matrix, Step, gram, recompute_due, refreshed
 from .threads import Team, Work, team
 
 # Of the dictionary that is changed at a time: what the second cache holds beside its inputs.
@@ -39,44 +39,39 @@ def learn_run(
     length = block_length(state.C.shape[1])
     with team(min(length, len(Y)) * Y.shape[1] * state.C.shape[1]) as helpers:
         if features is None:
-            run = Run(state, state.C, state.G, reuse, helpers)
+            run = Run(state, Dictionary(state.C, reuse, helpers), state.G)
             codes, info = run.learn(Y, length, 2**62)
-            return replace(run.state, C=run.C, G=run.G), codes, info
+            return replace(run.state, C=run.dictionary.C, G=run.G), codes, info
         G = np.empty_like(state.G)
         observed_gram(state.C, state.G, features, G)
-        run = Run(state, state.C[features], G, True, helpers)
+        run = Run(state, Dictionary(state.C[features], True, helpers), G)
         # The Gram matrix of all features is not at hand to be computed anew on the way.
         codes, info = run.learn(Y, length, 8 * state.C.shape[1])
         C = state.C if reuse else state.C.copy()
-        C[features] = run.C
+        C[features] = run.dictionary.C
         return replace(run.state, C=C, G=state.G + (run.G - G)), codes, info
 
 
 class Run:
     """C and G of the observed features while blocks of rows go by, and the rest of the state."""
 
-    def __init__(self, state: State, C: NDArray[Any], G: Matrix, mine: bool, helpers: Team) -> None:
-        self.state, self.C, self.G = state, C, G
-        self._mine, self._team = mine, helpers
-        self._free: list[NDArray[Any]] = []  # room to work in: to make it anew costs page faults
-        m, r = C.shape
-        self._width = max(256, SLICE_BYTES // (r * C.itemsize))
-        count = min(MOST_PIECES, -(-m // self._width))
-        edges = [m * at // count for at in range(count + 1)]
-        self._pieces = [slice(*edge) for edge in pairwise(edges)]
+    def __init__(self, state: State, dictionary: "Dictionary", G: Matrix) -> None:
+        self.state, self.dictionary, self.G = state, dictionary, G
+        self._m = len(dictionary.C)
+        self._share = self._m / len(state.C)
 
     def learn(self, Y: NDArray[Any], length: int, most: int) -> tuple[Matrix, Info]:
         """Learn from block after block, of `most` rows at least; return the rows' codes."""
-        codes = [np.empty((0, self.C.shape[1]))]
+        codes = [np.empty((0, self.G.shape[1]))]
         residual = energy = 0.0
         at, here = 0, Y[:length]
-        N = self._squares(here)()
-        P = self._project(here) if np.isfinite(np.trace(N)) else None
+        N = self.dictionary.squares(here)()
+        P = self.dictionary.project(here) if np.isfinite(np.trace(N)) else None
         while P is not None:
             after = Y[at + length : at + 2 * length]
-            making = self._squares(after)
+            making = self.dictionary.squares(after)
             try:
-                block = small_space(self.state, self.G, P, N, len(self.C) / len(self.state.C))
+                block = small_space(self.state, self.G, P, N, self._share)
             finally:
                 N_after = making()
             if block is None:
@@ -84,7 +79,7 @@ class Run:
             done = len(block.X)
             more = done == length and at + done < min(len(Y), most)
             more = more and bool(np.isfinite(np.trace(N_after)))
-            P = self._update(block, here[:done], after if more else None)
+            P = self.dictionary.update(block.X, block.B, here[:done], after if more else None)
             self._advance(block, done)
             codes.append(block.X)
             residual += block.residual
@@ -93,18 +88,27 @@ class Run:
         return np.concatenate(codes), Info(residual, energy)
 
     def _advance(self, block: Block, done: int) -> None:
-        state = self.state
-        self.G = self.G + block.G_change
-        self.state = replace(
-            state, S=block.S, code=block.code,
-            n_seen=state.n_seen + done, drift=state.drift + done * len(self.C),
-            kept=kept_after(state, np.full(done, len(self.C) / len(state.C))),
-        )  # fmt: skip
-        if recompute_due(self.state) and len(self.C) == len(self.state.C):
-            self.G = gram(self.C)
+        self.G = block.G
+        self.state = after_block(self.state, block, done * self._m, self._share)
+        due = recompute_due(self.state.drift, self.state.C.size)
+        if due and self._m == len(self.state.C):
+            self.G = gram(self.dictionary.C)
             self.state = replace(self.state, drift=0)
 
-    def _squares(self, Y: NDArray[Any]) -> Callable[[], Matrix]:
+
+class Dictionary:
+    """C while blocks of rows go by, cut by features into the pieces that threads take."""
+
+    def __init__(self, C: NDArray[Any], mine: bool, helpers: Team) -> None:
+        self.C, self._mine, self._team = C, mine, helpers
+        self._free: list[NDArray[Any]] = []  # room to work in: to make it anew costs page faults
+        m, r = C.shape
+        self._width = max(256, SLICE_BYTES // (r * C.itemsize))
+        count = min(MOST_PIECES, -(-m // self._width))
+        edges = [m * at // count for at in range(count + 1)]
+        self._pieces = [slice(*edge) for edge in pairwise(edges)]
+
+    def squares(self, Y: NDArray[Any]) -> Callable[[], Matrix]:
         """Begin to make Y Yᵀ; call what is returned to have it."""
         parts = np.empty((len(self._pieces), len(Y), len(Y)), Y.dtype)
 
@@ -114,7 +118,7 @@ class Run:
 
         return self._summed(self._team.start(task, len(parts) if len(Y) else 0), parts)
 
-    def _project(self, Y: NDArray[Any]) -> Matrix:
+    def project(self, Y: NDArray[Any]) -> Matrix:
         """P = Y C."""
         parts = np.empty((len(self._pieces), len(Y), self.C.shape[1]), Y.dtype)
 
@@ -124,11 +128,13 @@ class Run:
 
         return self._summed(self._team.start(task, len(parts)), parts)()
 
-    def _update(self, block: Block, Y: NDArray[Any], after: NDArray[Any] | None) -> Matrix | None:
+    def update(
+        self, X: Matrix, B: Matrix, Y: NDArray[Any], after: NDArray[Any] | None = None
+    ) -> Matrix | None:
         """C ← C (I − XᵀB) + YᵀB, and the P of the block after it."""
         C, r = self.C, self.C.shape[1]
         new = C if self._mine else np.empty_like(C)
-        X, B = block.X.astype(C.dtype, copy=False), block.B.astype(C.dtype, copy=False)
+        X, B = X.astype(C.dtype, copy=False), B.astype(C.dtype, copy=False)
         A = np.eye(r, dtype=C.dtype) - X.T @ B
         rows = 0 if after is None else len(after)
         parts = np.zeros((len(self._pieces), rows, r), C.dtype)

@@ -15,6 +15,7 @@ Where all rows miss the same features, C, Y and G are those of the others, and e
 This file is small space; `run.py` makes P and N and updates the dictionary.
 """
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ import numpy as np
 from ..state import MOSTLY_OBSERVED, Rule, State
 from .codes import Penalty, Quadratic, alternate_row, penalty_of
 from .compiling import jit
-from .shared import Matrix, check_finite_step, inverse_to_keep, precision_before
+from .shared import Matrix, check_finite_step, inverse_to_keep, kept_after, precision_before
 from .small import (
     add_symmetric_and_multiply,
     alternate,
@@ -107,17 +108,28 @@ class Block(NamedTuple):
 
     X: Matrix
     B: Matrix
-    G_change: Matrix
+    G: Matrix
     S: Matrix
     code: Matrix
     residual: float
 
 
-def small_space(state: State, G: Matrix, P: Matrix, N: Matrix, share: float) -> Block | None:
+def after_block(state: State, block: Block, entries: int, share: float) -> State:
+    """The state after a block of so many entries, `share` of its rows', but for C and G."""
+    done = len(block.X)
+    return replace(
+        state, S=block.S, code=block.code, n_seen=state.n_seen + done,
+        drift=state.drift + entries, kept=kept_after(state, np.full(done, share)),
+    )  # fmt: skip
+
+
+def small_space(
+    state: State, G: Matrix, P: Matrix, N: Matrix, share: float, singular: bool = False
+) -> Block | None:
     """Take the steps of a block whose rows observe `share` of the features, G being theirs.
 
-    The block may be shorter than P where a row's system is singular, and None if the first is.
-    P is used up.
+    The block may be shorter than P where a row's system is singular, and None if the first is;
+    with `singular` such systems are solved as well, and all of them slowly. P is used up.
     """
     rule, (q, r) = state.rule, P.shape
     penalty = penalty_of(state)
@@ -126,7 +138,7 @@ def small_space(state: State, G: Matrix, P: Matrix, N: Matrix, share: float) -> 
     X, K, D = np.empty((q, r)), np.empty((q, r)), np.empty((q, r))
     epsilon, before = np.empty(q), np.empty(q)
     made = x_before, X, K, D, epsilon, before
-    if not isinstance(penalty, Quadratic):
+    if singular or not isinstance(penalty, Quadratic):
         done = sequence_with(penalty, P, N, G, S, rule, state.weight, share, *made)
     else:
         H = G + (penalty.ridge + penalty.smooth) * np.eye(r)
@@ -146,11 +158,11 @@ def small_space(state: State, G: Matrix, P: Matrix, N: Matrix, share: float) -> 
         S = state.weight / counts[-1] * state.S + (X.T * (share * counts / counts[-1])) @ X
     D += (0.5 * epsilon[:done])[:, None] * K
     half = D.T @ K
-    change = half + half.T
-    check_finite_step(X, K, G + change, S)
+    G = G + (half + half.T)
+    check_finite_step(X, K, G, S)
     B = K
     solve_unit_upper(K @ X.T, B)
-    return Block(X, B, change, S, x_before, float(before[:done].sum()))
+    return Block(X, B, G, S, x_before, float(before[:done].sum()))
 
 
 def sequence_with(

@@ -64,12 +64,13 @@ def refreshed(state: State) -> State:
     The rank-two updates of G are exact but for rounding. Recomputing costs m r², so doing it
     after 8 r m learned entries adds some 3 %.
     """
-    return replace(state, G=gram(state.C), drift=0) if recompute_due(state) else state
+    due = recompute_due(state.drift, state.C.size)
+    return replace(state, G=gram(state.C), drift=0) if due else state
 
 
-def recompute_due(state: State) -> bool:
-    """Whether G should be computed from C."""
-    return state.drift >= 8 * state.C.size
+def recompute_due(drift: int, size: int) -> bool:
+    """Whether G should be computed from C, which has that size."""
+    return drift >= 8 * size
 
 
 def precision_before(
