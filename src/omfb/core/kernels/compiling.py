@@ -7,12 +7,22 @@ import numba
 
 # Sums may be reordered and fused so that they vectorise. NaN and infinity keep
 # their meaning: nothing here lets the compiler assume that they do not occur.
-OPTIONS = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
+OPTIONS = {
+    "no_cfunc_wrapper": True,
+    "nogil": True,
+    "error_model": "numpy",
+    "fastmath": {"reassoc", "contract"},
+}
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
+def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Compile a kernel lazily; cache it where a cache can be written."""
     try:
-        return numba.njit(cache=True, **OPTIONS)(function)
+        return numba.njit(cache=True, **OPTIONS, **options)(function)
     except RuntimeError:  # neither the package nor the user's cache folder is writable
-        return numba.njit(**OPTIONS)(function)
+        return numba.njit(**OPTIONS, **options)(function)
+
+
+def inner_jit(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile what kernels alone call: without what Python would need to call it."""
+    return jit(function, no_cpython_wrapper=True)

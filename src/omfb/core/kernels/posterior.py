@@ -15,7 +15,7 @@ An entry i whose residual from the other entries of its row, e_i / (1 − c_iᵀ
 
 import numpy as np
 
-from .compiling import jit
+from .compiling import inner_jit, jit
 from .missing import observed_gram, project
 from .small import dot, invert, multiply
 
@@ -90,7 +90,7 @@ def code_rows(
                     covariances[t, i, j] = H[i, j]
 
 
-@jit
+@inner_jit
 def same(a, b):
     """Whether two lists of features are the same."""
     if a.shape[0] != b.shape[0]:
@@ -101,7 +101,7 @@ def same(a, b):
     return alike
 
 
-@jit
+@inner_jit
 def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
     """Drop entries beyond the limit from a row's code, the largest first.
 
@@ -136,7 +136,7 @@ def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
     return 0, left_before, free_before
 
 
-@jit
+@inner_jit
 def residuals(C, seen, y, x, dropped, errors):
     """Residuals of the entries that were not dropped, zero for the others; returns their energy."""
     total = 0.0
@@ -146,7 +146,7 @@ def residuals(C, seen, y, x, dropped, errors):
     return total
 
 
-@jit
+@inner_jit
 def farthest(C, seen, H, u, errors, limit, dropped):
     """The entry farthest from what the others say, if beyond the limit, else −1; and cᵀA⁻¹c.
 

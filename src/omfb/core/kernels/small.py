@@ -17,7 +17,7 @@ with G: g = (α+τ) x − τ x₋ in round one, and in the next rounds follows f
 import numpy as np
 
 from ..state import MOSTLY_OBSERVED
-from .compiling import jit
+from .compiling import inner_jit, jit
 
 # Below this ratio of determinants the updated Gram matrix is numerically singular
 # and the caller takes the minimum-norm path of `codes.py`.
@@ -27,7 +27,7 @@ SMALLEST_DETERMINANT_RATIO = 1e-10
 SMALLEST_PRECISION = 1e-15
 
 
-@jit
+@inner_jit
 def dot(a, b):
     total = 0.0
     for i in range(a.shape[0]):
@@ -35,7 +35,7 @@ def dot(a, b):
     return total
 
 
-@jit
+@inner_jit
 def multiply(M, x, out):
     """out = M x for a small square M; two rows at a time, so that x is loaded half as often."""
     r = x.shape[0]
@@ -51,7 +51,7 @@ def multiply(M, x, out):
         out[r - 1] = dot(M[r - 1], x)
 
 
-@jit
+@inner_jit
 def copy(M, out):
     """out = M. An array assigned as a whole takes a second and more to compile."""
     for i in range(M.shape[0]):
@@ -64,39 +64,30 @@ def invert(M, smallest):
     """Invert a symmetric positive definite M in place; False if it is numerically singular.
 
     That is, if what the other rows do not explain of a row is `smallest` of its diagonal entry.
-    """
-    return _invert(M, smallest, 0.0)
-
-
-@jit
-def invert_anyway(S):
-    """Invert a precision matrix in place; pivots that are rounding are raised to the smallest."""
-    _invert(S, SMALLEST_PRECISION, SMALLEST_PRECISION)
-
-
-@jit
-def _invert(M, smallest, raised):
-    """Invert M in place; False at a pivot of `smallest` of its diagonal entry, if not `raised`.
+    Such a pivot is raised to that, if that is above zero: a precision matrix is inverted anyway.
 
     Sweeps one diagonal entry after the other, on the upper triangle: with c the column of the
     pivot, M ← M − c cᵀ / c_p, but for row and column p, which become c / c_p and −1 / c_p. Four
     sweeps share a pass over M, which is what the time goes into. The pivots are Cholesky's.
     """
     r = M.shape[0]
+    regular = True
     diagonal = np.empty(r)
     for i in range(r):
         diagonal[i] = M[i, i]
-    columns = np.zeros((4, r))
-    factors = np.zeros((4, r))
+    columns = np.empty((4, r))
+    factors = np.empty((4, r))
     for first in range(0, r, 4):
         for s in range(4):
             for i in range(r):
                 columns[s, i] = 0.0
                 factors[s, i] = 0.0
         for s in range(min(4, r - first)):
-            size = diagonal[first + s]
-            if not _sweep(M, first + s, columns, factors, s, smallest * size, raised * size):
-                return False
+            least = smallest * diagonal[first + s]
+            if not _sweep(M, first + s, columns, factors, s, least):
+                if not least > 0.0:
+                    return False
+                regular = False
         for i in range(r):
             right = M[i, i:]  # loops from zero vectorise
             a, b, c, d = columns[0, i:], columns[1, i:], columns[2, i:], columns[3, i:]
@@ -107,11 +98,11 @@ def _invert(M, smallest, raised):
         for j in range(i, r):
             M[i, j] = -M[i, j]
             M[j, i] = M[i, j]
-    return True
+    return regular
 
 
-@jit
-def _sweep(M, p, columns, factors, s, least, raised):
+@inner_jit
+def _sweep(M, p, columns, factors, s, least):
     """Make column and factor of the s-th sweep of a pass, and write row and column p of M.
 
     The sweeps before it in the same pass are not yet in M. They are added to this column, and
@@ -128,11 +119,8 @@ def _sweep(M, p, columns, factors, s, least, raised):
             column[i] -= factors[earlier, i] * along
         columns[earlier, p] = 0.0
         factors[earlier, p] = 0.0
-    if not column[p] > least:  # also catches NaN
-        if not raised > 0.0:
-            return False
-        column[p] = raised
-    pivot = column[p]
+    regular = column[p] > least  # not where it is NaN
+    pivot = column[p] if regular else least
     for i in range(M.shape[0]):
         factor[i] = column[i] / pivot
     factor[p] = -1.0 / pivot
@@ -142,7 +130,7 @@ def _sweep(M, p, columns, factors, s, least, raised):
         M[p, i] = factor[i]
     column[p] = 0.0
     factor[p] = 0.0
-    return True
+    return regular
 
 
 @jit
@@ -155,7 +143,7 @@ def factorise(M, smallest):
     diagonal = np.empty(r)
     for i in range(r):
         diagonal[i] = M[i, i]
-    scaled = np.zeros((4, r))  # four rows of D U
+    scaled = np.empty((4, r))  # four rows of D U
     for first in range(0, r, 4):
         count = min(4, r - first)
         for s in range(4):
@@ -201,16 +189,31 @@ def solve(U, x):
         x[p] -= dot(U[p, p + 1 :], x[p + 1 :])
 
 
-@jit
+@inner_jit
+def gain(S_inverse, inverse_scale, memory, x, k):
+    """k = S̄⁻¹x / (1 + xᵀS̄⁻¹x), given S̄⁻¹ as inverse_scale S_inverse; returns the denominator."""
+    if memory == 0.0:
+        for j in range(x.shape[0]):
+            k[j] = S_inverse[0, 0] * x[j]  # S̄ = λ I
+    else:
+        multiply(S_inverse, x, k)
+    # Rounding of S̄⁻¹ must not turn the gain around.
+    stretch = 1.0 + inverse_scale * max(dot(x, k), 0.0)
+    for j in range(x.shape[0]):
+        k[j] *= inverse_scale / stretch
+    return stretch
+
+
+@inner_jit
 def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter, x_before, work):
     """Alternate code and dictionary `inner_iter` times in small space.
 
-    S̄⁻¹ is inverse_scale S_inverse. `work` is (7, r): its row 5 is the first code H (b + τ x₋), and
+    S̄⁻¹ is inverse_scale S_inverse. `work` is (6, r): its row 5 is the first code H (b + τ x₋), and
     x, k, g, u, v are left in rows 0 to 4. Returns the residual energy before learning, ε,
     1 + xᵀS̄⁻¹x, and the coefficients of H' on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is negative where the
     system has become singular.
     """
-    x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
+    x, k, g, u, v, x_first = work[0], work[1], work[2], work[3], work[4], work[5]
     r = b.shape[0]
     pull = ridge + smooth
     for j in range(r):
@@ -219,16 +222,7 @@ def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_it
     epsilon = max(n - dot(b, x) - dot(g, x), 0.0)
     before = epsilon
     for round_ in range(inner_iter):
-        if memory == 0.0:
-            for j in range(r):
-                z[j] = S_inverse[0, 0] * x[j]  # S̄ = λ I
-        else:
-            multiply(S_inverse, x, z)
-            for j in range(r):
-                z[j] *= inverse_scale
-        stretch = 1.0 + max(dot(x, z), 0.0)  # rounding of S̄⁻¹ must not turn the gain around
-        for j in range(r):
-            k[j] = z[j] / stretch
+        stretch = gain(S_inverse, inverse_scale, memory, x, k)
         multiply(H, k, u)
         if pull != 0.0:
             multiply(H, g, v)
@@ -271,7 +265,7 @@ def add_symmetric(M, v, u, on_vv, on_vu, on_uu):
             M[i, j] += along_v * v[j] + along_u * u[j]
 
 
-@jit
+@inner_jit
 def add_symmetric_and_multiply(M, v, u, on_vv, on_vu, on_uu, x, out):
     """`add_symmetric`, then out = M x, in one pass over M."""
     for i in range(v.shape[0]):
@@ -294,13 +288,13 @@ def retained_fraction(memory, weight, rows, share):
     return memory * (1.0 - rows / (weight + rows)) if share >= MOSTLY_OBSERVED else memory
 
 
-@jit
+@inner_jit
 def before_row(S, lam, memory, weight, share, S_inverse):
-    """Make S_inverse, and return inverse_scale, so that their product is S̄⁻¹ for the next row.
+    """Return inverse_scale, whose product with S_inverse is S̄⁻¹ for the next row.
 
-    S̄ is retained S + (1 − ρ) λ I.
-    For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps it by a rank-one update; the
-    leak of 0 < ρ < 1 has full rank, which costs a new inverse.
+    S̄ is retained S + (1 − ρ) λ I. For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps
+    S_inverse by a rank-one update. The leak of 0 < ρ < 1 has full rank, which costs a new inverse:
+    S_inverse becomes S̄, and it is for the caller to invert it.
     """
     if memory == 1.0:
         return 1.0 / retained_fraction(memory, weight, 1.0, share)
@@ -310,11 +304,10 @@ def before_row(S, lam, memory, weight, share, S_inverse):
             for j in range(S.shape[0]):
                 S_inverse[i, j] = left * S[i, j]
             S_inverse[i, i] += (1.0 - memory) * lam
-        invert_anyway(S_inverse)
     return 1.0
 
 
-@jit
+@inner_jit
 def remember(S, lam, memory, weight, share, x):
     """S ← S̄ + share x xᵀ.
 
@@ -331,7 +324,7 @@ def remember(S, lam, memory, weight, share, x):
             S[i, i] += (1.0 - memory) * lam
 
 
-@jit
+@inner_jit
 def remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch):
     """The inverse of what `remember` makes of S, for ρ = 1."""
     if memory == 1.0:

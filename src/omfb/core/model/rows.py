@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import check_finite, sparse_rows, too_large
-from ..kernels.entries import LARGEST, listed, mark, whiten
+from ..kernels.entries import LARGEST, list_seen, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
@@ -53,7 +53,10 @@ class Whitened:
             return self._entries
         assert self.values is not None
         seen = np.ones(self.values.shape, bool) if self.seen is None else self.seen
-        return Rows(*listed(self.values, seen, self._counts))
+        starts = np.concatenate([[0], np.cumsum(self._counts)])
+        features, entries = np.empty(starts[-1] + 1, np.int32), np.empty(starts[-1] + 1)
+        list_seen(self.values, seen, features, entries)
+        return Rows(starts, features[:-1], entries[:-1])
 
     def without(self, gone: NDArray[np.bool_]) -> "Whitened":
         """The rows without some of their entries, given in the order of `entries`."""
