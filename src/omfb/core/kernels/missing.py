@@ -30,7 +30,6 @@ from .small import (
     add_symmetric,
     alternate,
     before_row,
-    copy,
     dot,
     gain,
     invert,
@@ -196,7 +195,7 @@ def solve_few(C, features, values, A_inverse, errors, x):
                 x[j] += along * row[j]
 
 
-@jit
+@inner_jit
 def learn_observed(C, features, values, x, k):
     """c_i ← c_i + (y_i − c_iᵀx) k for the observed features i."""
     for at in range(features.shape[0]):
@@ -247,10 +246,11 @@ def learn_each(
             solve_few(C, seen, given, few, left, x)
         else:
             observed_gram(C, G, seen, A)
-            for j in range(r):
-                A[j, j] += pull
-                rhs[j] = b[j] + smooth * x_before[j]
-            copy(A, H)
+            for i in range(r):
+                A[i, i] += pull
+                rhs[i] = b[i] + smooth * x_before[i]
+                for j in range(r):
+                    H[i, j] = A[i, j]
             if not invert(H, smallest):
                 return t
             multiply(H, rhs, x_first)
@@ -348,7 +348,8 @@ def _learn_one(
     )
     S_after = S_before + share * np.outer(x, x) if rule.memory > 0.0 and len(seen) else S
     check_finite_step(x, k, g, np.array([epsilon]), S_after)
-    learn_observed(C, seen, given, x, k)
-    add_symmetric(G, k, g, epsilon, 1.0, 0.0)
+    C[seen] += np.outer(given - C[seen] @ x, k)
+    gk = np.outer(g, k)
+    G += gk + gk.T + epsilon * np.outer(k, k)
     S[:] = S_after
     return x, before, n

@@ -32,7 +32,7 @@ from .shared import (
     refreshed,
     row_squares,
 )
-from .small import SMALLEST_PRECISION, copy, dot, factorise, invert, solve
+from .small import SMALLEST_PRECISION, dot, factorise, invert, solve
 from .threads import in_threads
 
 # Of the Gram matrices that are made at a time: what the second cache holds.
@@ -131,10 +131,11 @@ def learn_features(
                 C_after[f, j] = C_before[f, j] + change[j]
         else:
             if not same:
-                copy(S_before, outer)
-                for s in range(count):
-                    x = X[rows[start + s]]
-                    for a in range(r):
+                for a in range(r):
+                    for j in range(r):
+                        outer[a, j] = S_before[a, j]
+                    for s in range(start, end):
+                        x = X[rows[s]]
                         for j in range(r):
                             outer[a, j] += x[a] * x[j]
                 invert(outer, SMALLEST_PRECISION)

@@ -51,14 +51,6 @@ def multiply(M, x, out):
         out[r - 1] = dot(M[r - 1], x)
 
 
-@inner_jit
-def copy(M, out):
-    """out = M. An array assigned as a whole takes a second and more to compile."""
-    for i in range(M.shape[0]):
-        for j in range(M.shape[1]):
-            out[i, j] = M[i, j]
-
-
 @jit
 def invert(M, smallest):
     """Invert a symmetric positive definite M in place; False if it is numerically singular.
@@ -255,7 +247,7 @@ def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_it
     return before, epsilon, stretch, p / determinant, -gamma / determinant, -delta / determinant
 
 
-@jit
+@inner_jit
 def add_symmetric(M, v, u, on_vv, on_vu, on_uu):
     """M += on_vv v vᵀ + on_vu (v uᵀ + u vᵀ) + on_uu u uᵀ."""
     for i in range(v.shape[0]):
