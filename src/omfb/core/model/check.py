@@ -95,6 +95,8 @@ def hide(
         return [], None
     seldom = 1 if model.checked < OFTEN or look_at_all else SELDOM
     rest, one_in = np.divmod(draws(X), np.uint64(ONE_IN))
+    if one_in.all():
+        return [], None
     rest, mask = np.divmod(rest, np.uint64(len(model.masks)))
     looked_at = rest % np.uint64(seldom) == 0
     which = np.flatnonzero((one_in == 0) & (looked_at | model.gappy))

@@ -47,7 +47,7 @@ def complete_system(model: Model) -> tuple[Matrix, Vector]:
     """A⁻¹ of complete rows, and what is taken off C_xᵀy before it is multiplied by that."""
     r, count = model.n_components, float(model.rarity.sum())
     H = model.G[:r, :r] + count * model.Sigma[:r, :r]
-    H[np.diag_indices(r)] += model.kappa
+    H.flat[:: r + 1] += model.kappa
     invert(H, 0.0)
     return H, model.one * (model.G[:r, r] + count * model.Sigma[:r, r])
 
@@ -60,8 +60,8 @@ def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: 
     X = np.empty((q, r + 1))
     X[:, :r] = (P[:, :r] - pulled) @ H
     X[:, r] = model.one
-    residual = squares_of(Y) + np.sum(X * (X @ model.G - 2.0 * P), axis=1)
-    free = m - min(float(np.sum(H * model.G[:r, :r])), 0.98 * m)
+    residual = squares_of(Y) + (X * (X @ model.G - 2.0 * P)).sum(axis=1)
+    free = m - min(float((H * model.G[:r, :r]).sum()), 0.98 * m)
     return Codes(
         X, float(weights.sum()) * H, np.maximum(residual, 0.0), np.full(q, free),
         H[None] if keep_covariances else np.empty((0, r, r)), np.zeros(0, bool),

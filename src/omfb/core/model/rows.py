@@ -13,7 +13,7 @@ from ..kernels.entries import LARGEST, list_seen, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
-SAFE_RANGE = {"float64": 1e150, "float32": 1e25}
+SAFE_RANGE = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e25}
 Forgotten = tuple[int, NDArray[np.int32]]
 """A row, and features of it that are to count as missing."""
 
@@ -128,7 +128,7 @@ def picked(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
 
 def in_safe_range(model: Model) -> bool:
     """Whether centres and units are far from the ends of the data's type."""
-    most = SAFE_RANGE[str(model.C.dtype)]
+    most = SAFE_RANGE[model.C.dtype]
     noise = model.noise
     return bool(
         noise.min() > 1.0 / most and noise.max() < most and np.abs(model.center).max() < most
