@@ -31,6 +31,7 @@ def code_rows(
     """Codes X (q, r + 1) of rows first to last; their last entry is given.
 
     P (q, r + 1) and energies (q,) are C_Ωᵀy and yᵀy, if they have been made already; else empty.
+    Where no limit is given nothing is dropped, nor is what would drop it compiled.
     Adds weights[t] A⁻¹ to `total`, and fills A⁻¹ itself where `covariances` has room for it; fills
     the residual energies and the degrees of freedom |Ω| − tr(A⁻¹G_Ω), and marks dropped entries.
     """
@@ -75,7 +76,7 @@ def code_rows(
             for j in range(r):
                 free += H[i, j] * A[i, j]
         n_seen = seen.shape[0]
-        if limit < np.inf and left > limit * limit * 0.5:
+        if limit is not None and left > limit * limit * 0.5:
             n_dropped, left, free = drop_outliers(
                 C, seen, y, x, H, u, errors, limit, left, free, dropped[begin:end]
             )

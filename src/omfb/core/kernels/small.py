@@ -70,11 +70,13 @@ def invert(M, smallest):
     columns = np.empty((4, r))
     factors = np.empty((4, r))
     for first in range(0, r, 4):
-        for s in range(4):
+        count = min(4, r - first)
+        for s in range(count, 4):
             for i in range(r):
                 columns[s, i] = 0.0
+            for i in range(r):
                 factors[s, i] = 0.0
-        for s in range(min(4, r - first)):
+        for s in range(count):
             least = smallest * diagonal[first + s]
             if not _sweep(M, first + s, columns, factors, s, least):
                 if not least > 0.0:
@@ -138,9 +140,6 @@ def factorise(M, smallest):
     scaled = np.empty((4, r))  # four rows of D U
     for first in range(0, r, 4):
         count = min(4, r - first)
-        for s in range(4):
-            for i in range(r):
-                scaled[s, i] = 0.0
         for s in range(count):
             p = first + s
             row, right = scaled[s, p:], M[p, p:]

@@ -11,8 +11,6 @@ from ..kernels.threads import in_threads
 from .rows import Whitened
 from .state import Matrix, Model, Vector
 
-NO_LIMIT = np.inf
-
 
 class Codes(NamedTuple):
     """Codes of some rows and what they leave unexplained."""
@@ -32,12 +30,12 @@ class Codes(NamedTuple):
 
 
 def codes_of(
-    model: Model, rows: Whitened, weights: Vector | None = None, *, limit: float = NO_LIMIT,
+    model: Model, rows: Whitened, weights: Vector | None = None, *, limit: float | None = None,
     keep_covariances: bool = False,
 ) -> Codes:  # fmt: skip
     """Codes of rows by the dictionary of their batch; `weights` are those of their uncertainty."""
     weights = np.ones(len(rows)) if weights is None else weights
-    if rows.complete and limit == NO_LIMIT:
+    if rows.complete and limit is None:
         assert rows.values is not None
         return _complete(model, rows.values, weights, keep_covariances)
     return _each(model, rows, weights, limit, keep_covariances)
@@ -69,7 +67,7 @@ def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: 
 
 
 def _each(
-    model: Model, rows: Whitened, weights: Vector, limit: float, keep_covariances: bool
+    model: Model, rows: Whitened, weights: Vector, limit: float | None, keep_covariances: bool
 ) -> Codes:
     """Rows with a system each."""
     C = model.coding.astype(np.float64, copy=False)
