@@ -31,7 +31,6 @@ from .small import (
     alternate,
     before_row,
     dot,
-    gain,
     invert,
     multiply,
     remember,
@@ -224,7 +223,7 @@ def learn_each(
     H = np.empty((r, r))
     rhs = np.empty(r)
     left = np.empty(r)
-    work = np.empty((6, r))
+    work = np.empty((7, r))
     x, k, g, x_first = work[0], work[1], work[2], work[5]
     pull = ridge + smooth
     for t in range(first, q):
@@ -267,8 +266,10 @@ def learn_each(
             invert(S_inverse, SMALLEST_PRECISION)
         if fits:
             before = epsilon = 0.0
-            stretch = gain(S_inverse, inverse_scale, memory, x, k)
+            multiply(S_inverse, x, k)
+            stretch = 1.0 + inverse_scale * max(dot(x, k), 0.0)
             for j in range(r):
+                k[j] *= inverse_scale / stretch
                 g[j] = 0.0
         else:
             before, epsilon, stretch, _, _, _ = alternate(

@@ -134,8 +134,9 @@ def learn_features(
                 for a in range(r):
                     for j in range(r):
                         outer[a, j] = S_before[a, j]
-                    for s in range(start, end):
-                        x = X[rows[s]]
+                for s in range(start, end):
+                    x = X[rows[s]]
+                    for a in range(r):
                         for j in range(r):
                             outer[a, j] += x[a] * x[j]
                 invert(outer, SMALLEST_PRECISION)

@@ -53,7 +53,7 @@ def sequence(
     """
     q, r = P.shape
     rhs = np.empty(r)
-    work = np.empty((6, r))
+    work = np.empty((7, r))
     x, k, g, u, v, x_first = work[0], work[1], work[2], work[3], work[4], work[5]
     for j in range(r):
         u[j] = v[j] = 0.0

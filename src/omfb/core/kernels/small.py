@@ -181,30 +181,15 @@ def solve(U, x):
 
 
 @inner_jit
-def gain(S_inverse, inverse_scale, memory, x, k):
-    """k = S̄⁻¹x / (1 + xᵀS̄⁻¹x), given S̄⁻¹ as inverse_scale S_inverse; returns the denominator."""
-    if memory == 0.0:
-        for j in range(x.shape[0]):
-            k[j] = S_inverse[0, 0] * x[j]  # S̄ = λ I
-    else:
-        multiply(S_inverse, x, k)
-    # Rounding of S̄⁻¹ must not turn the gain around.
-    stretch = 1.0 + inverse_scale * max(dot(x, k), 0.0)
-    for j in range(x.shape[0]):
-        k[j] *= inverse_scale / stretch
-    return stretch
-
-
-@inner_jit
 def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter, x_before, work):
     """Alternate code and dictionary `inner_iter` times in small space.
 
-    S̄⁻¹ is inverse_scale S_inverse. `work` is (6, r): its row 5 is the first code H (b + τ x₋), and
+    S̄⁻¹ is inverse_scale S_inverse. `work` is (7, r): its row 5 is the first code H (b + τ x₋), and
     x, k, g, u, v are left in rows 0 to 4. Returns the residual energy before learning, ε,
     1 + xᵀS̄⁻¹x, and the coefficients of H' on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is negative where the
     system has become singular.
     """
-    x, k, g, u, v, x_first = work[0], work[1], work[2], work[3], work[4], work[5]
+    x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
     r = b.shape[0]
     pull = ridge + smooth
     for j in range(r):
@@ -213,7 +198,16 @@ def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_it
     epsilon = max(n - dot(b, x) - dot(g, x), 0.0)
     before = epsilon
     for round_ in range(inner_iter):
-        stretch = gain(S_inverse, inverse_scale, memory, x, k)
+        if memory == 0.0:
+            for j in range(r):
+                z[j] = S_inverse[0, 0] * x[j]  # S̄ = λ I
+        else:
+            multiply(S_inverse, x, z)
+            for j in range(r):
+                z[j] *= inverse_scale
+        stretch = 1.0 + max(dot(x, z), 0.0)  # rounding of S̄⁻¹ must not turn the gain around
+        for j in range(r):
+            k[j] = z[j] / stretch
         multiply(H, k, u)
         if pull != 0.0:
             multiply(H, g, v)
