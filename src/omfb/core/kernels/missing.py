@@ -178,20 +178,17 @@ def multiply_few(C, features, A):
 
 
 @inner_jit
-def solve_few(C, features, values, A_inverse, errors, x):
-    """The shortest x with C_Ω x = y, for no more observed entries than components.
+def approach_few(C, features, values, A_inverse, errors, x):
+    """x ← x + C_Ωᵀ A⁻¹ (y − C_Ω x) with A = C_Ω C_Ωᵀ, whose size is that of the observed entries.
 
-    By A = C_Ω C_Ωᵀ, whose size is that of the observed entries.
+    From zero, that is the shortest x with C_Ω x = y; once more, and what rounding left is gone.
     """
-    for j in range(x.shape[0]):
-        x[j] = 0.0
-    for _ in range(2):  # once more for what rounding left
-        for s in range(features.shape[0]):
-            errors[s] = values[s] - dot(C[features[s]], x)
-        for s in range(features.shape[0]):
-            row, along = C[features[s]], dot(A_inverse[s], errors)
-            for j in range(x.shape[0]):
-                x[j] += along * row[j]
+    for s in range(features.shape[0]):
+        errors[s] = values[s] - dot(C[features[s]], x)
+    for s in range(features.shape[0]):
+        row, along = C[features[s]], dot(A_inverse[s], errors)
+        for j in range(x.shape[0]):
+            x[j] += along * row[j]
 
 
 @inner_jit
@@ -242,7 +239,10 @@ def learn_each(
             multiply_few(C, seen, few)
             if not invert(few, smallest):
                 return t
-            solve_few(C, seen, given, few, left, x)
+            for j in range(r):
+                x[j] = 0.0
+            for _ in range(2):
+                approach_few(C, seen, given, few, left, x)
         else:
             observed_gram(C, G, seen, A)
             for i in range(r):

@@ -19,7 +19,7 @@ from ..state import Info, State
 from .chain import chain_one
 from .codes import Penalty, Quadratic, penalty_of
 from .compiling import jit
-from .missing import multiply_few, observed_gram, project, solve_few
+from .missing import approach_few, multiply_few, observed_gram, project
 from .patterns import by_pattern
 from .shared import (
     Matrix,
@@ -72,7 +72,7 @@ def solve_systems(grams, P, energy, chosen, ridge, smallest, X, residual, regula
 def solve_few_each(C, starts, features, values, chosen, smallest, X, energy, regular):
     """Codes and energies of the chosen rows, of no more entries than components: nothing is left.
 
-    `regular` says which could be solved.
+    The codes are zero at first; `regular` says which could be solved.
     """
     errors = np.empty(C.shape[1])
     for at in range(chosen.shape[0]):
@@ -85,7 +85,8 @@ def solve_few_each(C, starts, features, values, chosen, smallest, X, energy, reg
         A = np.empty((seen.shape[0], seen.shape[0]))
         multiply_few(C, seen, A)
         regular[t] = invert(A, smallest)
-        solve_few(C, seen, given, A, errors, X[t])
+        for _ in range(2):
+            approach_few(C, seen, given, A, errors, X[t])
 
 
 @jit
@@ -235,7 +236,7 @@ def missing_codes(
 def _single_codes(penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Info]:
     """Codes of rows with a system each."""
     q, r = len(rows), C.shape[1]
-    X, regular = np.empty((q, r)), np.zeros(q, np.bool_)
+    X, regular = np.zeros((q, r)), np.zeros(q, np.bool_)
     P, residual, energy = np.empty((q, r)), np.zeros(q), np.empty(q)
     if isinstance(penalty, Quadratic):
         ridge, _, smallest = penalty
