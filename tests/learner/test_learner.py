@@ -220,6 +220,21 @@ def test_learners_that_share_a_past_do_not_disturb_each_other(rng):
         assert np.array_equal(one.components, components)
 
 
+def test_the_model_writes_into_its_dictionary_what_few_entries_change(rng):
+    """Of other rows all features change: products make a new dictionary, and nothing is copied."""
+    X = rows(rng, 60, holes=0.0)
+    few = np.where(np.arange(X.shape[1]) == 0, X, np.nan)
+    model = Learner(3, Bayes.rule_type(), engine=Bayes())
+    model.learn(X)
+    assert [model.engine.writes(row) for row in (X[:1], few[:1], sparse(X[:1]))] == [0, 1, 1]
+    for row in (X[:1], few[:1], sparse(X[:1]), X[:1]):
+        before = model.now.state.C
+        copied = before.copy()
+        model.learn(row)
+        assert np.array_equal(before, copied)
+        assert model.now.state.C is not before
+
+
 def test_the_second_copy_is_used_and_never_grows_stale(rng):
     """Between single rows come blocks, which change all of the dictionary."""
     X = rows(rng, 90, 6000, holes=0.9)

@@ -1,4 +1,10 @@
-"""How kernels are compiled: on the first call, cached on disk, with NaN kept meaningful."""
+"""How kernels are compiled: on the first call, cached on disk, with NaN kept meaningful.
+
+A kernel is compiled once more into every kernel that calls it, and again into those that call them:
+that is most of the time that the first call takes. So large ones are called from the kernels that
+Python calls and not on the way there, none makes an array but by `np.empty` of floats, and a number
+that is passed as True or False would be a type of its own.
+"""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,11 +13,12 @@ import numba
 
 # Sums may be reordered and fused so that they vectorise. NaN and infinity keep
 # their meaning: nothing here lets the compiler assume that they do not occur.
+# Nobody calls kernels from C, so what that would take is left out.
 OPTIONS = {
-    "no_cfunc_wrapper": True,
     "nogil": True,
     "error_model": "numpy",
     "fastmath": {"reassoc", "contract"},
+    "no_cfunc_wrapper": True,
 }
 
 

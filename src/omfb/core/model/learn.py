@@ -189,7 +189,11 @@ def _product(E: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
 
 
 def _residual_squares(C: NDArray[Any], Y: NDArray[Any], X: Matrix, weights: Vector) -> Vector:
-    """Σ_t w_t (y_t − C x̃_t)² of each feature, without the residuals."""
+    """Σ_t w_t (y_t − C x̃_t)² of each feature; of many rows without the residuals."""
+    if 2 * len(X) < C.shape[1]:
+        residuals = (Y - X.astype(C.dtype) @ C.T).astype(np.float64, copy=False)
+        squares: Vector = weights @ residuals**2
+        return squares
     product = Y.T @ (X * weights[:, None]).astype(C.dtype)
     fitted = C @ ((X.T * weights) @ X).astype(C.dtype)
     energy = weights @ (Y.astype(np.float64) ** 2)

@@ -92,7 +92,7 @@ def whitened(model: Model, X: Any, forgotten: Sequence[Forgotten] = ()) -> White
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
     out, counts = np.empty(Y.shape, dtype), np.empty(len(Y), np.int64)
     center = model.center
-    if in_safe_range(model):  # in the data's own type: rounded as the data are
+    if dtype == np.float32 and in_safe_range(model):  # rounded as the data are
         center, inverse = center.astype(dtype), inverse.astype(dtype)
     finite = whiten(Y, center, inverse, out, counts)
     if not finite and inverse.dtype == np.float32:
