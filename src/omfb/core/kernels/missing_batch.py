@@ -222,6 +222,8 @@ def missing_codes(
         grams, P, energy = row_systems(C, G, rows)
         X = chain_one(penalty, grams, P, x_before)
         return X, residual_info(grams, P, energy, X)
+    if len(rows) == 1:
+        return _single_codes(penalty, C, G, rows)
     groups, single = by_pattern(rows, *C.shape)
     if not groups:
         return _single_codes(penalty, C, G, rows)
@@ -240,8 +242,10 @@ def _single_codes(penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows) -> t
     P, residual, energy = np.empty((q, r)), np.zeros(q), np.empty(q)
     if isinstance(penalty, Quadratic):
         ridge, _, smallest = penalty
-        is_few = np.diff(rows.starts) <= (r if ridge == 0.0 else -1)
-        several, few = np.flatnonzero(~is_few), np.flatnonzero(is_few)
+        several, few = np.arange(q), np.arange(0)
+        if ridge == 0.0:
+            counts = np.diff(rows.starts)
+            several, few = np.flatnonzero(counts > r), np.flatnonzero(counts <= r)
         at_once = max(GRAMS_BYTES // (8 * r * r), 1)
 
         def solve_several(first: int, last: int) -> None:
