@@ -109,7 +109,7 @@ def test_rows_are_grouped_by_what_they_observe(rng):
 
 
 def test_rows_of_one_hash_that_differ_are_not_grouped(rng, monkeypatch):
-    monkeypatch.setattr(patterns, "hashes", lambda starts, features: np.zeros(len(starts) - 1))
+    monkeypatch.setattr(patterns, "hash_each", lambda starts, features, out: out.fill(0))
     Y = np.where(np.eye(6, dtype=bool), np.nan, rng.normal(size=(6, 6)))
     groups, single = patterns.by_pattern(blocks.dense_rows(Y), 6, 2)
     assert groups == []

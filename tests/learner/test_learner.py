@@ -111,15 +111,19 @@ def test_an_interrupt_amid_many_rows_leaves_the_old_or_the_new_model(rng, engine
 @KINDS
 def test_a_failed_kernel_leaves_no_trace_in_the_second_copy(rng, monkeypatch, kind, small_head):
     """It has been written to when the error comes."""
-    X = rows(rng, 60)
+    X = rows(rng, 60, holes=0.8)
     learner, usual = (Learner(3, kind.rule_type(), engine=kind()) for _ in range(2))
     for row in X[:40]:
         learner.learn(row[None])
         usual.learn(row[None])
     right = kind.step
 
+    written = []
+
     def failing(self, state, rows, *, reuse):
-        state.C[:] = np.nan
+        if reuse:
+            state.C[:] = np.nan
+        written.append(reuse)
         raise FloatingPointError
 
     for row in X[40:]:
@@ -129,6 +133,7 @@ def test_a_failed_kernel_leaves_no_trace_in_the_second_copy(rng, monkeypatch, ki
         monkeypatch.setattr(kind, "step", right)
         learner.learn(row[None])
         usual.learn(row[None])
+    assert any(written)
     assert np.array_equal(learner.components, usual.components)
 
 
@@ -213,6 +218,21 @@ def test_learners_that_share_a_past_do_not_disturb_each_other(rng):
         learner.learn(row[None])
     for one, components in others:
         assert np.array_equal(one.components, components)
+
+
+def test_the_model_writes_into_its_dictionary_what_few_entries_change(rng):
+    """Of other rows all features change: products make a new dictionary, and nothing is copied."""
+    X = rows(rng, 60, holes=0.0)
+    few = np.where(np.arange(X.shape[1]) == 0, X, np.nan)
+    model = Learner(3, Bayes.rule_type(), engine=Bayes())
+    model.learn(X)
+    assert [model.engine.writes(row) for row in (X[:1], few[:1], sparse(X[:1]))] == [0, 1, 1]
+    for row in (X[:1], few[:1], sparse(X[:1]), X[:1]):
+        before = model.now.state.C
+        copied = before.copy()
+        model.learn(row)
+        assert np.array_equal(before, copied)
+        assert model.now.state.C is not before
 
 
 def test_the_second_copy_is_used_and_never_grows_stale(rng):

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .kernels.missing import compress
+from .kernels.missing import compressed
 from .kernels.patterns import runs
 from .kernels.shared import Matrix, Rows, row_squares
 
@@ -123,7 +123,7 @@ def dense_rows(X: NDArray[Any], first_row: int = 0) -> Rows:
     if len(Y) <= MAX_SINGLE_ROWS and is_complete(Y.ravel()):
         return complete_rows(Y, np.arange(Y.shape[1], dtype=np.int32))
     check_finite(Y, first_row)
-    return Rows(*compress(Y if Y.flags.writeable else Y.copy()))  # see `complete_rows`
+    return compressed(Y if Y.flags.writeable else Y.copy())  # see `complete_rows`
 
 
 def complete_rows(Y: NDArray[Any], features: NDArray[np.int32]) -> Rows:

@@ -14,7 +14,7 @@ from ..core.model import merge as merging
 from ..core.model.calibrate import calibrated_by_moving
 from ..core.model.check import N_BINS, calibrated, sparing
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
-from ..core.model.learn import learn
+from ..core.model.learn import learn, mostly_observed
 from ..core.model.polish import polished
 from ..core.model.settings import Settings
 from ..core.model.start import head_rows, start
@@ -56,6 +56,10 @@ class Bayes:
             # A revision has turned the codes: what they keep is found again, on demand.
             after = replace(after, memory=None)
         return after, codes, info
+
+    def writes(self, row: Any) -> bool:
+        """See `Engine.writes`."""
+        return not mostly_observed(row)
 
     def encode(self, state: Model, rows: Any) -> Matrix:
         """See `Engine.encode`."""

@@ -75,6 +75,9 @@ class Engine(Protocol):
         as it is.
         """
 
+    def writes(self, row: Any) -> bool:
+        """Whether a step from one such row writes into `state.C` rather than make a new one."""
+
     def encode(self, state: Any, rows: Any) -> Matrix:
         """Codes of rows."""
 
@@ -163,6 +166,10 @@ class Broyden:
             # Rows of sizes so different that rounding took over: what C is counts.
             state = replace(state, G=gram(state.C), drift=0)
         return state, codes, info.sound()
+
+    def writes(self, row: Any) -> bool:
+        """See `Engine.writes`."""
+        return True
 
     def encode(self, state: State, rows: Any) -> Matrix:
         """See `Engine.encode`."""

@@ -212,7 +212,7 @@ class Learner:
             if now is None or now.head is not None:
                 return self._learn_young(now, rows, rule)
             state = now.state if rule is None else self.engine.with_rule(now.state, rule)
-            if rows.shape[0] == 1:
+            if rows.shape[0] == 1 and self.engine.writes(rows):
                 return self._learn_one(now, state, rows)
             state, codes, info = self._stepped(state, rows, reuse=False)
             last = self._later(now, rows, state.rule)

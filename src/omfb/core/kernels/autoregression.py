@@ -103,18 +103,6 @@ def substitute(inverses, eta, kappa, phi, has_next, x_next, covariance_next, X, 
 
 
 @jit
-def lag_products(E, products, squares):
-    """Sum e_t e_{t−1} and (e_t² + e_{t−1}²) / 2 by column, where both are known."""
-    for t in range(1, E.shape[0]):
-        for i in range(E.shape[1]):
-            before, now = E[t - 1, i], E[t, i]
-            product = before * now
-            if product == product:
-                products[i] += product
-                squares[i] += 0.5 * (before * before + now * now)
-
-
-@jit
 def bridge(E, phi, means, variances):
     """Means and variances of residuals that are missing (NaN in E), in units of their variance."""
     n, m = E.shape

@@ -17,8 +17,7 @@ from ..state import Info, State
 from .chain import chain_one
 from .codes import Penalty, Quadratic, penalty_of
 from .sequence import Block, after_block
-from .shared import Matrix, Step, check_finite_step, precision_before, refreshed
-from .small import invert_anyway
+from .shared import Matrix, Step, check_finite_step, inverse_of, precision_before, refreshed
 
 
 class Rounds(NamedTuple):
@@ -33,12 +32,8 @@ def gains(X: Matrix, S_before: Matrix, S_before_inverse: Matrix) -> Matrix:
     rows, r = X.shape
     if rows < r:
         Z = X @ S_before_inverse
-        small = np.eye(rows) + Z @ X.T
-        invert_anyway(small)
-        return small @ Z
-    S = S_before + X.T @ X
-    invert_anyway(S)
-    return X @ S
+        return inverse_of(np.eye(rows) + Z @ X.T) @ Z
+    return X @ inverse_of(S_before + X.T @ X)
 
 
 def alternate_batch(

@@ -47,23 +47,17 @@ def mark(values, seen):
 
 
 @jit
-def listed(values, seen, counts):
-    """The entries that are seen, as starts, features, values."""
-    n, m = values.shape
-    starts = np.zeros(n + 1, np.int64)
-    for t in range(n):
-        starts[t + 1] = starts[t] + counts[t]
-    # Every entry is written, and the next one over it if it was missing: missing entries come at
-    # random, and a branch that is guessed wrong costs more than a write.
-    features = np.empty(starts[n] + 1, np.int32)
-    entries = np.empty(starts[n] + 1)
+def list_seen(values, seen, features, entries):
+    """List the entries that are seen, with their features; there must be room for one more.
+
+    Every entry is written, and the next one over it if it was missing, as in `missing.compress`.
+    """
     at = 0
-    for t in range(n):
-        for i in range(m):
+    for t in range(values.shape[0]):
+        for i in range(values.shape[1]):
             features[at] = i
             entries[at] = values[t, i]
             at += seen[t, i]
-    return starts, features[:-1], entries[:-1]
 
 
 @jit

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ..state import Info, State
 from .codes import Penalty, Quadratic, alternate_row, penalty_of
-from .compiling import jit
+from .compiling import inner_jit, jit
 from .shared import (
     Matrix,
     Rows,
@@ -26,10 +26,10 @@ from .shared import (
     refreshed,
 )
 from .small import (
+    SMALLEST_PRECISION,
     add_symmetric,
     alternate,
     before_row,
-    copy,
     dot,
     invert,
     multiply,
@@ -45,110 +45,104 @@ STRIP = 192
 
 
 @jit
-def compress(Y):
-    """The observed entries of a dense Y with NaN for missing, as starts, features, values."""
-    n, m = Y.shape
-    starts = np.zeros(n + 1, np.int64)
-    for t in range(n):
-        count = 0
-        for i in range(m):
-            count += not np.isnan(Y[t, i])
-        starts[t + 1] = starts[t] + count
-    # Every entry is written, and the next one over it if it was missing: holes come at random,
-    # and a branch that is guessed wrong costs more than a write.
-    features = np.empty(starts[n] + 1, np.int32)
-    values = np.empty(starts[n] + 1, Y.dtype)
+def compress(Y, starts, features, values):
+    """List the observed entries of a dense Y with NaN for missing; there must be room for one more.
+
+    Every entry is written, and the next one over it if it was missing: holes come at random, and a
+    branch that is guessed wrong costs more than a write.
+    """
     at = 0
-    for t in range(n):
-        for i in range(m):
+    starts[0] = 0
+    for t in range(Y.shape[0]):
+        for i in range(Y.shape[1]):
             features[at] = i
             values[at] = Y[t, i]
             at += not np.isnan(Y[t, i])
-    return starts, features[:-1], values[:-1]
+        starts[t + 1] = at
 
 
-@jit
-def gram_of_rows(C, rows, out):
-    """out = Σ_i c_i c_iᵀ over the given rows of C.
+def compressed(Y: NDArray[Any]) -> Rows:
+    """The observed entries of a dense Y with NaN for missing."""
+    starts = np.empty(len(Y) + 1, np.int64)
+    features, values = np.empty(Y.size + 1, np.int32), np.empty(Y.size + 1, Y.dtype)
+    compress(Y, starts, features, values)
+    return Rows(starts, features[: starts[-1]], values[: starts[-1]])
 
-    Rows are turned into columns of a strip that stays in the first cache, and four of those are
-    multiplied with two at a time: eight sums for six loaded numbers, in the registers.
+
+@inner_jit
+def add_products(strip, width, total):
+    """Add the products of the strip's rows, up to a width: total is right up to its diagonal.
+
+    Four with two at a time: eight sums for six loaded numbers, in the registers.
     """
-    r = C.shape[1]
-    padded = (r + 3) // 4 * 4
-    strip = np.zeros((padded, STRIP))
-    total = np.zeros((padded, padded))
-    for at in range(0, rows.shape[0], STRIP):
-        count = min(STRIP, rows.shape[0] - at)
-        width = (count + 7) // 8 * 8  # whole vectors
-        for s in range(count):
-            row = C[rows[at + s]]
-            for j in range(r):
-                strip[j, s] = row[j]
-        for j in range(r):
-            for s in range(count, width):
-                strip[j, s] = 0.0
-        for i in range(0, padded, 4):
-            a, b, c, d = strip[i], strip[i + 1], strip[i + 2], strip[i + 3]
-            for j in range(0, i + 4, 2):
-                e, f = strip[j], strip[j + 1]
-                ae = be = ce = de = af = bf = cf = df = 0.0
-                for s in range(width):
-                    ae += a[s] * e[s]
-                    be += b[s] * e[s]
-                    ce += c[s] * e[s]
-                    de += d[s] * e[s]
-                    af += a[s] * f[s]
-                    bf += b[s] * f[s]
-                    cf += c[s] * f[s]
-                    df += d[s] * f[s]
-                total[i, j] += ae
-                total[i + 1, j] += be
-                total[i + 2, j] += ce
-                total[i + 3, j] += de
-                total[i, j + 1] += af
-                total[i + 1, j + 1] += bf
-                total[i + 2, j + 1] += cf
-                total[i + 3, j + 1] += df
-    for i in range(r):
-        for j in range(i + 1):
-            out[i, j] = total[i, j]
-            out[j, i] = total[i, j]
-
-
-@jit
-def complement(features, m):
-    """The features, in order, that are not among the given ones (which are in order too)."""
-    missing = np.empty(m - features.shape[0], features.dtype)
-    at = 0
-    seen = 0
-    for i in range(m):
-        if seen < features.shape[0] and features[seen] == i:
-            seen += 1
-        else:
-            missing[at] = i
-            at += 1
-    return missing
+    for i in range(0, strip.shape[0], 4):
+        a, b, c, d = strip[i], strip[i + 1], strip[i + 2], strip[i + 3]
+        for j in range(0, i + 4, 2):
+            e, f = strip[j], strip[j + 1]
+            ae = be = ce = de = af = bf = cf = df = 0.0
+            for s in range(width):
+                ae += a[s] * e[s]
+                be += b[s] * e[s]
+                ce += c[s] * e[s]
+                de += d[s] * e[s]
+                af += a[s] * f[s]
+                bf += b[s] * f[s]
+                cf += c[s] * f[s]
+                df += d[s] * f[s]
+            total[i, j] += ae
+            total[i + 1, j] += be
+            total[i + 2, j] += ce
+            total[i + 3, j] += de
+            total[i, j + 1] += af
+            total[i + 1, j + 1] += bf
+            total[i + 2, j + 1] += cf
+            total[i + 3, j + 1] += df
 
 
 @jit
 def observed_gram(C, G, features, out):
-    """out = G_Ω, from the cheaper side where that is accurate."""
+    """out = G_Ω = Σ_i c_i c_iᵀ over the observed i, from the cheaper side where that is accurate.
+
+    Rows of C are turned into columns of a strip, which stays in the first cache.
+    """
     m, r = C.shape
-    if features.shape[0] == m:
-        copy(G, out)
-        return
+    padded = (r + 3) // 4 * 4
+    strip = np.empty((padded, STRIP))
+    total = np.empty((padded, padded))
+    for j in range(r, padded):
+        for s in range(STRIP):
+            strip[j, s] = 0.0
     by_missing = 2 * features.shape[0] > m
-    while True:  # once, or twice: two calls of the kernel would be compiled twice
-        gram_of_rows(C, complement(features, m) if by_missing else features, out)
-        if not by_missing:
-            return
-        for i in range(r):
+    while True:  # once, or twice where the missing side is not accurate
+        for i in range(padded):
+            for j in range(padded):
+                total[i, j] = 0.0
+        n_rows = m - features.shape[0] if by_missing else features.shape[0]
+        feature, passed = 0, 0  # the next one that may be missing, and how many observed are before
+        for at in range(0, n_rows, STRIP):
+            count = min(STRIP, n_rows - at)
+            width = (count + 7) // 8 * 8  # whole vectors
+            for s in range(count):
+                if by_missing:
+                    while passed < features.shape[0] and features[passed] == feature:
+                        feature, passed = feature + 1, passed + 1
+                row = C[feature if by_missing else features[at + s]]
+                feature += 1
+                for j in range(r):
+                    strip[j, s] = row[j]
             for j in range(r):
-                out[i, j] = G[i, j] - out[i, j]
-            by_missing = by_missing and out[i, i] > SMALLEST_SHARE_LEFT * G[i, i]
-        if by_missing:  # accurate
+                for s in range(count, width):
+                    strip[j, s] = 0.0
+            add_products(strip, width, total)
+        accurate = True
+        for i in range(r):
+            for j in range(i + 1):
+                out[i, j] = G[i, j] - total[i, j] if by_missing else total[i, j]
+                out[j, i] = out[i, j]
+            accurate = accurate and out[i, i] >= SMALLEST_SHARE_LEFT * G[i, i]
+        if accurate or not by_missing:
             return
+        by_missing = False
 
 
 @jit
@@ -174,35 +168,30 @@ def project(C, features, values, b):
     return n
 
 
-@jit
-def solve_few(C, features, values, smallest, x):
-    """The shortest x with C_Ω x = y for no more observed entries than components.
-
-    By C_Ω C_Ωᵀ, whose size is that of the observed entries; False if it is numerically singular.
-    """
-    count = features.shape[0]
-    A = np.empty((count, count))
-    weights, errors = np.empty(count), np.empty(count)
-    for j in range(x.shape[0]):
-        x[j] = 0.0
-    for s in range(count):
+@inner_jit
+def multiply_few(C, features, A):
+    """A = C_Ω C_Ωᵀ."""
+    for s in range(features.shape[0]):
         for p in range(s + 1):
             A[s, p] = dot(C[features[s]], C[features[p]])
             A[p, s] = A[s, p]
-    if not invert(A, smallest):
-        return False
-    for _ in range(2):  # once more for what rounding left
-        for s in range(count):
-            errors[s] = values[s] - dot(C[features[s]], x)
-        multiply(A, errors, weights)
-        for s in range(count):
-            row = C[features[s]]
-            for j in range(x.shape[0]):
-                x[j] += weights[s] * row[j]
-    return True
 
 
-@jit
+@inner_jit
+def approach_few(C, features, values, A_inverse, errors, x):
+    """x ← x + C_Ωᵀ A⁻¹ (y − C_Ω x) with A = C_Ω C_Ωᵀ, whose size is that of the observed entries.
+
+    From zero, that is the shortest x with C_Ω x = y; once more, and what rounding left is gone.
+    """
+    for s in range(features.shape[0]):
+        errors[s] = values[s] - dot(C[features[s]], x)
+    for s in range(features.shape[0]):
+        row, along = C[features[s]], dot(A_inverse[s], errors)
+        for j in range(x.shape[0]):
+            x[j] += along * row[j]
+
+
+@inner_jit
 def learn_observed(C, features, values, x, k):
     """c_i ← c_i + (y_i − c_iᵀx) k for the observed features i."""
     for at in range(features.shape[0]):
@@ -244,54 +233,49 @@ def learn_each(
             continue
         energy = project(C, seen, given, b)
         share = seen.shape[0] / C.shape[0]
-        if seen.shape[0] <= r and pull == 0.0:
-            # The code fits the row, so that the dictionary stays as it is.
-            if not solve_few(C, seen, given, smallest, x):
+        fits = seen.shape[0] <= r and pull == 0.0  # the code fits the row: C stays as it is
+        if fits:
+            few = np.empty((seen.shape[0], seen.shape[0]))
+            multiply_few(C, seen, few)
+            if not invert(few, smallest):
                 return t
-            if not np.isfinite(dot(x, x)):
-                return -1 - t
-            inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
+            for j in range(r):
+                x[j] = 0.0
+            for _ in range(2):
+                approach_few(C, seen, given, few, left, x)
+        else:
+            observed_gram(C, G, seen, A)
+            for i in range(r):
+                A[i, i] += pull
+                rhs[i] = b[i] + smooth * x_before[i]
+                for j in range(r):
+                    H[i, j] = A[i, j]
+            if not invert(H, smallest):
+                return t
+            multiply(H, rhs, x_first)
+            # `alternate` relies on a code that solves its system: refine what a bad condition
+            # spoils.
+            multiply(A, x_first, left)
+            for j in range(r):
+                left[j] = rhs[j] - left[j]
+            multiply(H, left, x)
+            for j in range(r):
+                x_first[j] += x[j]
+        inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
+        if 0.0 < memory < 1.0:
+            invert(S_inverse, SMALLEST_PRECISION)
+        if fits:
+            before = epsilon = 0.0
             multiply(S_inverse, x, k)
             stretch = 1.0 + inverse_scale * max(dot(x, k), 0.0)
             for j in range(r):
                 k[j] *= inverse_scale / stretch
-            totals[1] += energy
-            remember(S, lam, memory, weight + t, share, x)
-            remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch)
-            for j in range(r):
-                X[t, j] = x[j]
-                x_before[j] = x[j]
-            continue
-        observed_gram(C, G, seen, A)
-        for j in range(r):
-            A[j, j] += pull
-        copy(A, H)
-        if not invert(H, smallest):
-            return t
-        for j in range(r):
-            rhs[j] = b[j] + smooth * x_before[j]
-        multiply(H, rhs, x_first)
-        # `alternate` relies on a code that solves its system: refine what a bad condition spoils.
-        multiply(A, x_first, left)
-        for j in range(r):
-            left[j] = rhs[j] - left[j]
-        multiply(H, left, x)
-        for j in range(r):
-            x_first[j] += x[j]
-        inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
-        before, epsilon, stretch, _, _, _ = alternate(
-            b,
-            energy,
-            H,
-            S_inverse,
-            inverse_scale,
-            memory,
-            ridge,
-            smooth,
-            inner_iter,
-            x_before,
-            work,
-        )
+                g[j] = 0.0
+        else:
+            before, epsilon, stretch, _, _, _ = alternate(
+                b, energy, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter,
+                x_before, work,
+            )  # fmt: skip
         if before < 0.0:
             return t
         size = (epsilon + dot(g, g) + 1.0) * dot(k, k) + dot(x, x)
@@ -301,8 +285,9 @@ def learn_each(
             return -1 - t
         totals[0] += before
         totals[1] += energy
-        learn_observed(C, seen, given, x, k)
-        add_symmetric(G, k, g, epsilon, 1.0, 0.0)
+        if not fits:
+            learn_observed(C, seen, given, x, k)
+            add_symmetric(G, k, g, epsilon, 1.0, 0.0)
         remember(S, lam, memory, weight + t, share, x)
         remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch)
         for j in range(r):
@@ -364,7 +349,8 @@ def _learn_one(
     )
     S_after = S_before + share * np.outer(x, x) if rule.memory > 0.0 and len(seen) else S
     check_finite_step(x, k, g, np.array([epsilon]), S_after)
-    learn_observed(C, seen, given, x, k)
-    add_symmetric(G, k, g, epsilon, 1.0, 0.0)
+    C[seen] += np.outer(given - C[seen] @ x, k)
+    gk = np.outer(g, k)
+    G += gk + gk.T + epsilon * np.outer(k, k)
     S[:] = S_after
     return x, before, n

@@ -19,7 +19,7 @@ from ..state import Info, State
 from .chain import chain_one
 from .codes import Penalty, Quadratic, penalty_of
 from .compiling import jit
-from .missing import gram_of_rows, observed_gram, project, solve_few
+from .missing import approach_few, multiply_few, observed_gram, project
 from .patterns import by_pattern
 from .shared import (
     Matrix,
@@ -32,58 +32,73 @@ from .shared import (
     refreshed,
     row_squares,
 )
-from .small import copy, dot, factorise, invert_anyway, solve
+from .small import SMALLEST_PRECISION, dot, factorise, invert, solve
 from .threads import in_threads
 
+# Of the Gram matrices that are made at a time: what the second cache holds.
+GRAMS_BYTES = 1 << 19
+
 
 @jit
-def systems(C, G, starts, features, values, first, last, grams, P, energy):
-    """Fill G_Ω, C_Ωᵀy and yᵀy of rows first to last."""
-    for t in range(first, last):
+def systems(C, G, starts, features, values, chosen, grams, P, energy):
+    """Fill P[t] = C_Ωᵀy and energy[t] = yᵀy of the chosen rows t, and their G_Ω in turn."""
+    for at in range(chosen.shape[0]):
+        t = chosen[at]
         seen = features[starts[t] : starts[t + 1]]
         energy[t] = project(C, seen, values[starts[t] : starts[t + 1]], P[t])
-        observed_gram(C, G, seen, grams[t])
+        observed_gram(C, G, seen, grams[at])
 
 
 @jit
-def solve_each(
-    C, G, starts, features, values, first, last, ridge, smallest, X, residual, energy, regular
-):  # fmt: skip
-    """Codes and energies of rows first to last; `regular` says which could be solved.
+def solve_systems(grams, P, energy, chosen, ridge, smallest, X, residual, regular):
+    """Codes and residual energies of the chosen rows; `regular` says which could be solved.
 
-    As (G_Ω + α I) x = b, the residual energy ‖y − C x‖² is yᵀy − bᵀx − α xᵀx.
+    As (G_Ω + α I) x = b, the residual energy ‖y − C x‖² is yᵀy − bᵀx − α xᵀx. Uses up the grams.
     """
-    r = C.shape[1]
-    b = np.empty(r)
-    A = np.empty((r, r))
-    for t in range(first, last):
-        seen = features[starts[t] : starts[t + 1]]
-        given = values[starts[t] : starts[t + 1]]
-        energy[t] = project(C, seen, given, b)
-        if seen.shape[0] <= r and ridge == 0.0:
-            regular[t] = solve_few(C, seen, given, smallest, X[t])
-            residual[t] = 0.0
-            continue
-        observed_gram(C, G, seen, A)
+    r = P.shape[1]
+    for at in range(chosen.shape[0]):
+        t = chosen[at]
+        A, b, x = grams[at], P[t], X[t]
         for j in range(r):
             A[j, j] += ridge
-            X[t, j] = b[j]
+            x[j] = b[j]
         regular[t] = factorise(A, smallest)
         if regular[t]:
-            solve(A, X[t])
-            residual[t] = max(energy[t] - dot(b, X[t]) - ridge * dot(X[t], X[t]), 0.0)
+            solve(A, x)
+            residual[t] = max(energy[t] - dot(b, x) - ridge * dot(x, x), 0.0)
+
+
+@jit
+def solve_few_each(C, starts, features, values, chosen, smallest, X, energy, regular):
+    """Codes and energies of the chosen rows, of no more entries than components: nothing is left.
+
+    The codes are zero at first; `regular` says which could be solved.
+    """
+    errors = np.empty(C.shape[1])
+    for at in range(chosen.shape[0]):
+        t = chosen[at]
+        seen = features[starts[t] : starts[t + 1]]
+        given = values[starts[t] : starts[t + 1]]
+        energy[t] = 0.0
+        for s in range(given.shape[0]):
+            energy[t] += np.float64(given[s]) * np.float64(given[s])
+        A = np.empty((seen.shape[0], seen.shape[0]))
+        multiply_few(C, seen, A)
+        regular[t] = invert(A, smallest)
+        for _ in range(2):
+            approach_few(C, seen, given, A, errors, X[t])
 
 
 @jit
 def learn_features(
-    C, C_before, touched, feature_starts, rows, values, first, last, X, Z, T, S_before
+    C_after, C_before, starts, rows, values, first, last, X, Z, T, S_before
 ):  # fmt: skip
-    """Write c_i for the features touched[first:last], given Z = X S̄⁻¹ and T = X S̄⁻¹ Xᵀ.
+    """Write rows first to last of C_after, given Z = X S̄⁻¹ and T = X S̄⁻¹ Xᵀ.
 
-    C_before[f] is the row of touched[f] before the batch, from which every round starts;
-    rows[feature_starts[f]:feature_starts[f+1]] are the batch's rows that observe touched[f].
+    C_before is C before the batch, from which every round starts, where features are touched at
+    all; rows[starts[f]:starts[f+1]] are the batch's rows that observe the f-th of those.
     """
-    r = C.shape[1]
+    r = X.shape[1]
     most = X.shape[0]
     A = np.empty((1, 1))
     outer = np.empty((r, r))
@@ -91,8 +106,7 @@ def learn_features(
     change = np.empty(r)
     previous_start, previous_end = 0, 0  # whose pattern the inverse belongs to
     for f in range(first, last):
-        i = touched[f]
-        start, end = feature_starts[f], feature_starts[f + 1]
+        start, end = starts[f], starts[f + 1]
         count = end - start
         same = count == previous_end - previous_start
         for s in range(count):
@@ -107,7 +121,7 @@ def learn_features(
                     for p in range(count):
                         A[s, p] = T[rows[start + s], rows[start + p]]
                     A[s, s] += 1.0
-                invert_anyway(A)
+                invert(A, SMALLEST_PRECISION)
             for s in range(count):
                 weight = 0.0
                 for p in range(count):
@@ -115,21 +129,23 @@ def learn_features(
                 for j in range(r):
                     change[j] += weight * Z[rows[start + s], j]
             for j in range(r):
-                C[i, j] = C_before[f, j] + change[j]
+                C_after[f, j] = C_before[f, j] + change[j]
         else:
             if not same:
-                copy(S_before, outer)
-                for s in range(count):
-                    x = X[rows[start + s]]
+                for a in range(r):
+                    for j in range(r):
+                        outer[a, j] = S_before[a, j]
+                for s in range(start, end):
+                    x = X[rows[s]]
                     for a in range(r):
                         for j in range(r):
                             outer[a, j] += x[a] * x[j]
-                invert_anyway(outer)
+                invert(outer, SMALLEST_PRECISION)
             for s in range(count):
                 for j in range(r):
                     change[j] += error[s] * X[rows[start + s], j]
             for j in range(r):
-                C[i, j] = C_before[f, j] + dot(outer[j], change)
+                C_after[f, j] = C_before[f, j] + dot(outer[j], change)
         previous_start, previous_end = start, end
 
 
@@ -143,17 +159,17 @@ def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
     S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(rows), share)
     penalty = penalty_of(state)
     entries = _by_feature(rows)
-    C_before = C[entries.touched]
+    C_before = C[entries.touched].astype(np.float64, copy=False)
     few = 4 * len(entries.touched) < len(C)
-    G_others = state.G - _gram_of(C, entries.touched) if few else None
+    G_others = state.G - gram(C_before) if few else None
     info = None
     try:
         for _ in range(rule.inner_iter):
             X, now = missing_codes(penalty, C, G, rows, state.code)
             check_finite_step(X)
             info = now if info is None else info
-            _learn(C, C_before, entries, X, S_before, S_before_inverse)
-            G = gram(C) if G_others is None else G_others + _gram_of(C, entries.touched)
+            C[entries.touched] = _learned(C_before, entries, X, S_before, S_before_inverse)
+            G = gram(C) if G_others is None else G_others + gram(C[entries.touched])
         S = state.S
         if rule.memory > 0.0 and len(rows.values) > 0:
             shares = np.diff(rows.starts) / len(C)  # as in `remember`, row by row
@@ -187,8 +203,14 @@ def row_systems(C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Matrix,
     """G_Ω (q, r, r), C_Ωᵀy (q, r) and yᵀy (q,) of each row, by as many threads as pay off."""
     q, r = len(rows), C.shape[1]
     grams, P, energy = np.empty((q, r, r)), np.empty((q, r)), np.empty(q)
-    work = len(rows.values) * r * r
-    in_threads(lambda first, last: systems(C, G, *rows, first, last, grams, P, energy), q, work)
+    every = np.arange(q)
+    in_threads(
+        lambda first, last: systems(
+            C, G, *rows, every[first:last], grams[first:last], P, energy
+        ),
+        q,
+        len(rows.values) * r * r,
+    )  # fmt: skip
     return grams, P, energy
 
 
@@ -200,6 +222,8 @@ def missing_codes(
         grams, P, energy = row_systems(C, G, rows)
         X = chain_one(penalty, grams, P, x_before)
         return X, residual_info(grams, P, energy, X)
+    if len(rows) == 1:
+        return _single_codes(penalty, C, G, rows)
     groups, single = by_pattern(rows, *C.shape)
     if not groups:
         return _single_codes(penalty, C, G, rows)
@@ -214,17 +238,26 @@ def missing_codes(
 def _single_codes(penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Info]:
     """Codes of rows with a system each."""
     q, r = len(rows), C.shape[1]
-    X, regular = np.empty((q, r)), np.zeros(q, np.bool_)
-    residual, energy = np.empty(q), np.empty(q)
+    X, regular = np.zeros((q, r)), np.zeros(q, np.bool_)
+    P, residual, energy = np.empty((q, r)), np.zeros(q), np.empty(q)
     if isinstance(penalty, Quadratic):
         ridge, _, smallest = penalty
-        in_threads(
-            lambda first, last: solve_each(
-                C, G, *rows, first, last, ridge, smallest, X, residual, energy, regular
-            ),
-            q,
-            len(rows.values) * r * r,
-        )
+        several, few = np.arange(q), np.arange(0)
+        if ridge == 0.0:
+            counts = np.diff(rows.starts)
+            several, few = np.flatnonzero(counts > r), np.flatnonzero(counts <= r)
+        at_once = max(GRAMS_BYTES // (8 * r * r), 1)
+
+        def solve_several(first: int, last: int) -> None:
+            grams = np.empty((min(at_once, last - first), r, r))
+            for start in range(first, last, at_once):
+                chosen = several[start : min(start + at_once, last)]
+                systems(C, G, *rows, chosen, grams, P, energy)
+                solve_systems(grams, P, energy, chosen, ridge, smallest, X, residual, regular)
+
+        in_threads(solve_several, len(several), len(rows.values) * r * r)
+        if len(few):
+            solve_few_each(C, *rows, few, smallest, X, energy, regular)
     for t in np.flatnonzero(~regular).tolist():
         grams, P, energy[t : t + 1] = row_systems(C, G, rows.part(t, t + 1))
         X[t] = penalty.codes(grams[0], P)[0]
@@ -249,7 +282,7 @@ class _ByFeature(NamedTuple):
     touched: NDArray[np.int32]
     starts: NDArray[np.int64]
     rows: NDArray[np.int64]
-    values: NDArray[Any]
+    values: Matrix
 
 
 def _by_feature(rows: Rows) -> _ByFeature:
@@ -259,26 +292,23 @@ def _by_feature(rows: Rows) -> _ByFeature:
     new = np.flatnonzero(np.diff(features, prepend=-1))
     row_of_entry = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
     starts = np.append(new, len(features))
-    return _ByFeature(features[new], starts, row_of_entry[order], rows.values[order])
+    values = rows.values[order].astype(np.float64, copy=False)
+    return _ByFeature(features[new], starts, row_of_entry[order], values)
 
 
-def _gram_of(C: NDArray[Any], rows: NDArray[np.int32]) -> Matrix:
-    out = np.empty((C.shape[1], C.shape[1]))
-    gram_of_rows(C, rows, out)
-    return out
-
-
-def _learn(
-    C: NDArray[Any], C_before: NDArray[Any], entries: _ByFeature, X: Matrix,
-    S_before: Matrix, S_before_inverse: Matrix,
-) -> None:  # fmt: skip
+def _learned(
+    C_before: Matrix, entries: _ByFeature, X: Matrix, S_before: Matrix, S_before_inverse: Matrix
+) -> Matrix:
+    """The rows of C that are touched after learning from codes X."""
+    C_after = np.empty_like(C_before)
     Z = X @ S_before_inverse
     T = Z @ X.T
-    work = len(entries.values) * len(X) * min(X.shape)
+    _, *which = entries
     in_threads(
         lambda first, last: learn_features(
-            C, C_before, *entries, first, last, X, Z, T, S_before
+            C_after, C_before, *which, first, last, X, Z, T, S_before
         ),
-        len(entries.touched),
-        work,
+        len(C_after),
+        len(entries.values) * len(X) * min(X.shape),
     )  # fmt: skip
+    return C_after

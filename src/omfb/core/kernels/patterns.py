@@ -11,25 +11,19 @@ WORTH_A_PRODUCT = 200_000
 
 
 @jit
-def same_as_before(starts, features):
-    """Whether each row observes what the row before it does."""
-    q = starts.shape[0] - 1
-    same = np.zeros(q, np.bool_)
-    for t in range(1, q):
+def compare_with_before(starts, features, same):
+    """Say of each row but the first whether it observes what the row before it does."""
+    for t in range(1, same.shape[0]):
         count = starts[t + 1] - starts[t]
-        if count != starts[t] - starts[t - 1]:
-            continue
-        at = 0
+        at = 0 if count == starts[t] - starts[t - 1] else count + 1
         while at < count and features[starts[t] + at] == features[starts[t - 1] + at]:
             at += 1
         same[t] = at == count
-    return same
 
 
 @jit
-def hashes(starts, features):
+def hash_each(starts, features, out):
     """A number for each row that depends on which features it observes."""
-    out = np.empty(starts.shape[0] - 1, np.uint64)
     for t in range(out.shape[0]):
         total = np.uint64(0)
         for at in range(starts[t], starts[t + 1]):  # a sum of well mixed numbers
@@ -37,20 +31,21 @@ def hashes(starts, features):
             z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             total += z ^ (z >> np.uint64(27))
         out[t] = total
-    return out
 
 
 def runs(rows: Rows) -> list[tuple[int, int]]:
     """First and last (exclusive) of consecutive rows that observe the same features."""
-    first = np.flatnonzero(~same_as_before(rows.starts, rows.features)).tolist()
+    same = np.zeros(len(rows), np.bool_)
+    compare_with_before(rows.starts, rows.features, same)
+    first = np.flatnonzero(~same).tolist()
     return list(zip(first, [*first[1:], len(rows)], strict=True))
 
 
 def by_pattern(rows: Rows, m: int, r: int) -> tuple[list[NDArray[np.int64]], NDArray[np.int64]]:
     """Groups of rows that observe the same features, where that saves work, and all other rows."""
-    _, pattern, counts = np.unique(
-        hashes(rows.starts, rows.features), return_inverse=True, return_counts=True
-    )
+    hashes = np.empty(len(rows), np.uint64)
+    hash_each(rows.starts, rows.features, hashes)
+    _, pattern, counts = np.unique(hashes, return_inverse=True, return_counts=True)
     pattern = pattern.ravel()
     order = np.argsort(pattern, kind="stable")
     ends = np.cumsum(counts)

@@ -15,7 +15,7 @@ An entry i whose residual from the other entries of its row, e_i / (1 − c_iᵀ
 
 import numpy as np
 
-from .compiling import jit
+from .compiling import inner_jit, jit
 from .missing import observed_gram, project
 from .small import dot, invert, multiply
 
@@ -31,6 +31,7 @@ def code_rows(
     """Codes X (q, r + 1) of rows first to last; their last entry is given.
 
     P (q, r + 1) and energies (q,) are C_Ωᵀy and yᵀy, if they have been made already; else empty.
+    Where no limit is given nothing is dropped, nor is what would drop it compiled.
     Adds weights[t] A⁻¹ to `total`, and fills A⁻¹ itself where `covariances` has room for it; fills
     the residual energies and the degrees of freedom |Ω| − tr(A⁻¹G_Ω), and marks dropped entries.
     """
@@ -75,7 +76,7 @@ def code_rows(
             for j in range(r):
                 free += H[i, j] * A[i, j]
         n_seen = seen.shape[0]
-        if limit < np.inf and left > limit * limit * 0.5:
+        if limit is not None and left > limit * limit * 0.5:
             n_dropped, left, free = drop_outliers(
                 C, seen, y, x, H, u, errors, limit, left, free, dropped[begin:end]
             )
@@ -90,7 +91,7 @@ def code_rows(
                     covariances[t, i, j] = H[i, j]
 
 
-@jit
+@inner_jit
 def same(a, b):
     """Whether two lists of features are the same."""
     if a.shape[0] != b.shape[0]:
@@ -101,7 +102,7 @@ def same(a, b):
     return alike
 
 
-@jit
+@inner_jit
 def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
     """Drop entries beyond the limit from a row's code, the largest first.
 
@@ -136,7 +137,7 @@ def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
     return 0, left_before, free_before
 
 
-@jit
+@inner_jit
 def residuals(C, seen, y, x, dropped, errors):
     """Residuals of the entries that were not dropped, zero for the others; returns their energy."""
     total = 0.0
@@ -146,7 +147,7 @@ def residuals(C, seen, y, x, dropped, errors):
     return total
 
 
-@jit
+@inner_jit
 def farthest(C, seen, H, u, errors, limit, dropped):
     """The entry farthest from what the others say, if beyond the limit, else −1; and cᵀA⁻¹c.
 

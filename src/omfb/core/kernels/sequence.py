@@ -25,6 +25,7 @@ from .codes import Penalty, Quadratic, alternate_row, penalty_of
 from .compiling import jit
 from .shared import Matrix, check_finite_step, inverse_to_keep, kept_after, precision_before
 from .small import (
+    SMALLEST_PRECISION,
     add_symmetric_and_multiply,
     alternate,
     before_row,
@@ -53,14 +54,18 @@ def sequence(
     """
     q, r = P.shape
     rhs = np.empty(r)
-    work = np.zeros((7, r))
+    work = np.empty((7, r))
     x, k, g, u, v, x_first = work[0], work[1], work[2], work[3], work[4], work[5]
+    for j in range(r):
+        u[j] = v[j] = 0.0
     on_vv = on_vu = on_uu = 0.0  # what the row before changes in H
     for t in range(q):
         for j in range(r):
             rhs[j] = P[t, j] + smooth * x_before[j]
         add_symmetric_and_multiply(H, v, u, on_vv, on_vu, on_uu, rhs, x_first)
         inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
+        if 0.0 < memory < 1.0:
+            invert(S_inverse, SMALLEST_PRECISION)
         before[t], epsilon[t], stretch, on_vv, on_vu, on_uu = alternate(
             P[t], N[t, t], H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter,
             x_before, work,

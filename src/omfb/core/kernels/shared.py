@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..state import MOSTLY_OBSERVED, Info, Rule, State
-from .small import invert_anyway, retained_fraction
+from .small import SMALLEST_PRECISION, invert, retained_fraction
 
 Matrix = NDArray[np.float64]
 Step = tuple[State, Matrix, Info]
@@ -97,7 +97,7 @@ def inverse_to_keep(S: Matrix, rule: Rule) -> Matrix:
 def inverse_of(S: Matrix) -> Matrix:
     """The inverse of a precision matrix."""
     inverse = S.copy()
-    invert_anyway(inverse)
+    invert(inverse, SMALLEST_PRECISION)
     return inverse
 
 

@@ -17,7 +17,7 @@ with G: g = (α+τ) x − τ x₋ in round one, and in the next rounds follows f
 import numpy as np
 
 from ..state import MOSTLY_OBSERVED
-from .compiling import jit
+from .compiling import inner_jit, jit
 
 # Below this ratio of determinants the updated Gram matrix is numerically singular
 # and the caller takes the minimum-norm path of `codes.py`.
@@ -27,7 +27,7 @@ SMALLEST_DETERMINANT_RATIO = 1e-10
 SMALLEST_PRECISION = 1e-15
 
 
-@jit
+@inner_jit
 def dot(a, b):
     total = 0.0
     for i in range(a.shape[0]):
@@ -35,7 +35,7 @@ def dot(a, b):
     return total
 
 
-@jit
+@inner_jit
 def multiply(M, x, out):
     """out = M x for a small square M; two rows at a time, so that x is loaded half as often."""
     r = x.shape[0]
@@ -52,51 +52,36 @@ def multiply(M, x, out):
 
 
 @jit
-def copy(M, out):
-    """out = M. An array assigned as a whole takes a second and more to compile."""
-    for i in range(M.shape[0]):
-        for j in range(M.shape[1]):
-            out[i, j] = M[i, j]
-
-
-@jit
 def invert(M, smallest):
     """Invert a symmetric positive definite M in place; False if it is numerically singular.
 
     That is, if what the other rows do not explain of a row is `smallest` of its diagonal entry.
-    """
-    return _invert(M, smallest, 0.0)
-
-
-@jit
-def invert_anyway(S):
-    """Invert a precision matrix in place; pivots that are rounding are raised to the smallest."""
-    _invert(S, SMALLEST_PRECISION, SMALLEST_PRECISION)
-
-
-@jit
-def _invert(M, smallest, raised):
-    """Invert M in place; False at a pivot of `smallest` of its diagonal entry, if not `raised`.
+    Such a pivot is raised to that, if that is above zero: a precision matrix is inverted anyway.
 
     Sweeps one diagonal entry after the other, on the upper triangle: with c the column of the
     pivot, M ← M − c cᵀ / c_p, but for row and column p, which become c / c_p and −1 / c_p. Four
     sweeps share a pass over M, which is what the time goes into. The pivots are Cholesky's.
     """
     r = M.shape[0]
+    regular = True
     diagonal = np.empty(r)
     for i in range(r):
         diagonal[i] = M[i, i]
-    columns = np.zeros((4, r))
-    factors = np.zeros((4, r))
+    columns = np.empty((4, r))
+    factors = np.empty((4, r))
     for first in range(0, r, 4):
-        for s in range(4):
+        count = min(4, r - first)
+        for s in range(count, 4):
             for i in range(r):
                 columns[s, i] = 0.0
+            for i in range(r):
                 factors[s, i] = 0.0
-        for s in range(min(4, r - first)):
-            size = diagonal[first + s]
-            if not _sweep(M, first + s, columns, factors, s, smallest * size, raised * size):
-                return False
+        for s in range(count):
+            least = smallest * diagonal[first + s]
+            if not _sweep(M, first + s, columns, factors, s, least):
+                if not least > 0.0:
+                    return False
+                regular = False
         for i in range(r):
             right = M[i, i:]  # loops from zero vectorise
             a, b, c, d = columns[0, i:], columns[1, i:], columns[2, i:], columns[3, i:]
@@ -107,11 +92,11 @@ def _invert(M, smallest, raised):
         for j in range(i, r):
             M[i, j] = -M[i, j]
             M[j, i] = M[i, j]
-    return True
+    return regular
 
 
-@jit
-def _sweep(M, p, columns, factors, s, least, raised):
+@inner_jit
+def _sweep(M, p, columns, factors, s, least):
     """Make column and factor of the s-th sweep of a pass, and write row and column p of M.
 
     The sweeps before it in the same pass are not yet in M. They are added to this column, and
@@ -128,11 +113,8 @@ def _sweep(M, p, columns, factors, s, least, raised):
             column[i] -= factors[earlier, i] * along
         columns[earlier, p] = 0.0
         factors[earlier, p] = 0.0
-    if not column[p] > least:  # also catches NaN
-        if not raised > 0.0:
-            return False
-        column[p] = raised
-    pivot = column[p]
+    regular = column[p] > least  # not where it is NaN
+    pivot = column[p] if regular else least
     for i in range(M.shape[0]):
         factor[i] = column[i] / pivot
     factor[p] = -1.0 / pivot
@@ -142,7 +124,7 @@ def _sweep(M, p, columns, factors, s, least, raised):
         M[p, i] = factor[i]
     column[p] = 0.0
     factor[p] = 0.0
-    return True
+    return regular
 
 
 @jit
@@ -155,12 +137,9 @@ def factorise(M, smallest):
     diagonal = np.empty(r)
     for i in range(r):
         diagonal[i] = M[i, i]
-    scaled = np.zeros((4, r))  # four rows of D U
+    scaled = np.empty((4, r))  # four rows of D U
     for first in range(0, r, 4):
         count = min(4, r - first)
-        for s in range(4):
-            for i in range(r):
-                scaled[s, i] = 0.0
         for s in range(count):
             p = first + s
             row, right = scaled[s, p:], M[p, p:]
@@ -201,7 +180,7 @@ def solve(U, x):
         x[p] -= dot(U[p, p + 1 :], x[p + 1 :])
 
 
-@jit
+@inner_jit
 def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter, x_before, work):
     """Alternate code and dictionary `inner_iter` times in small space.
 
@@ -261,7 +240,7 @@ def alternate(b, n, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_it
     return before, epsilon, stretch, p / determinant, -gamma / determinant, -delta / determinant
 
 
-@jit
+@inner_jit
 def add_symmetric(M, v, u, on_vv, on_vu, on_uu):
     """M += on_vv v vᵀ + on_vu (v uᵀ + u vᵀ) + on_uu u uᵀ."""
     for i in range(v.shape[0]):
@@ -271,7 +250,7 @@ def add_symmetric(M, v, u, on_vv, on_vu, on_uu):
             M[i, j] += along_v * v[j] + along_u * u[j]
 
 
-@jit
+@inner_jit
 def add_symmetric_and_multiply(M, v, u, on_vv, on_vu, on_uu, x, out):
     """`add_symmetric`, then out = M x, in one pass over M."""
     for i in range(v.shape[0]):
@@ -294,13 +273,13 @@ def retained_fraction(memory, weight, rows, share):
     return memory * (1.0 - rows / (weight + rows)) if share >= MOSTLY_OBSERVED else memory
 
 
-@jit
+@inner_jit
 def before_row(S, lam, memory, weight, share, S_inverse):
-    """Make S_inverse, and return inverse_scale, so that their product is S̄⁻¹ for the next row.
+    """Return inverse_scale, whose product with S_inverse is S̄⁻¹ for the next row.
 
-    S̄ is retained S + (1 − ρ) λ I.
-    For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps it by a rank-one update; the
-    leak of 0 < ρ < 1 has full rank, which costs a new inverse.
+    S̄ is retained S + (1 − ρ) λ I. For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps
+    S_inverse by a rank-one update. The leak of 0 < ρ < 1 has full rank, which costs a new inverse:
+    S_inverse becomes S̄, and it is for the caller to invert it.
     """
     if memory == 1.0:
         return 1.0 / retained_fraction(memory, weight, 1.0, share)
@@ -310,11 +289,10 @@ def before_row(S, lam, memory, weight, share, S_inverse):
             for j in range(S.shape[0]):
                 S_inverse[i, j] = left * S[i, j]
             S_inverse[i, i] += (1.0 - memory) * lam
-        invert_anyway(S_inverse)
     return 1.0
 
 
-@jit
+@inner_jit
 def remember(S, lam, memory, weight, share, x):
     """S ← S̄ + share x xᵀ.
 
@@ -331,7 +309,7 @@ def remember(S, lam, memory, weight, share, x):
             S[i, i] += (1.0 - memory) * lam
 
 
-@jit
+@inner_jit
 def remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch):
     """The inverse of what `remember` makes of S, for ρ = 1."""
     if memory == 1.0:

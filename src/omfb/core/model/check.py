@@ -118,6 +118,8 @@ def hide(
         return [], None
     seldom = 1 if model.checked < OFTEN or look_at_all else SELDOM
     checked, mask, rest = _drawn(X, len(model.masks))
+    if not checked.any():
+        return [], None
     looked_at = rest % np.uint64(seldom) == 0
     which = np.flatnonzero(checked & (looked_at | model.gappy))
     if len(which) == 0:
@@ -202,7 +204,7 @@ def _votes(model: Model, C: Matrix, hidden: Hidden, rows: Whitened) -> Vector:
     size, n = (model.noise / model.unit)[which], len(turn)
     plain, dropping = (
         np.bincount(owner, ((truth - _made(C, which, X[owner])) * size) ** 2, n)
-        for X in (codes_of(model, rows, limit=limit).X for limit in (np.inf, OUTLIER))
+        for X in (codes_of(model, rows, limit=limit).X for limit in (None, OUTLIER))
     )
     vote = (plain - dropping) / np.maximum(plain + dropping, 1e-300)
     fade = 1.0 - 2.0 / (model.checked + 50.0)
@@ -258,9 +260,9 @@ def calibration(histogram: Vector) -> float:
     return quantile(histogram, WITHIN_ONE_DEVIATION)
 
 
-def outlier_limit(model: Model) -> float:
-    """Beyond how many deviations an entry counts as missing; infinity where none does."""
-    return OUTLIER if model.drops else float(np.inf)
+def outlier_limit(model: Model) -> float | None:
+    """Beyond how many deviations an entry counts as missing; None where none does."""
+    return OUTLIER if model.drops else None
 
 
 def looking(model: Model) -> Model:

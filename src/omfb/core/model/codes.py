@@ -11,8 +11,6 @@ from ..kernels.threads import in_threads
 from .rows import Whitened
 from .state import Matrix, Model, Vector
 
-NO_LIMIT = np.inf
-
 
 class Codes(NamedTuple):
     """Codes of some rows and what they leave unexplained."""
@@ -32,12 +30,12 @@ class Codes(NamedTuple):
 
 
 def codes_of(
-    model: Model, rows: Whitened, weights: Vector | None = None, *, limit: float = NO_LIMIT,
+    model: Model, rows: Whitened, weights: Vector | None = None, *, limit: float | None = None,
     keep_covariances: bool = False,
 ) -> Codes:  # fmt: skip
     """Codes of rows by the dictionary of their batch; `weights` are those of their uncertainty."""
     weights = np.ones(len(rows)) if weights is None else weights
-    if rows.complete and limit == NO_LIMIT:
+    if rows.complete and limit is None:
         assert rows.values is not None
         return _complete(model, rows.values, weights, keep_covariances)
     return _each(model, rows, weights, limit, keep_covariances)
@@ -47,7 +45,7 @@ def complete_system(model: Model) -> tuple[Matrix, Vector]:
     """A⁻¹ of complete rows, and what is taken off C_xᵀy before it is multiplied by that."""
     r, count = model.n_components, float(model.rarity.sum())
     H = model.G[:r, :r] + count * model.Sigma[:r, :r]
-    H[np.diag_indices(r)] += model.kappa
+    H.flat[:: r + 1] += model.kappa
     invert(H, 0.0)
     return H, model.one * (model.G[:r, r] + count * model.Sigma[:r, r])
 
@@ -65,7 +63,7 @@ def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: 
     left -= P
     left -= P
     residual = squares_of(Y) + np.einsum("ij,ij->i", X, left)
-    free = m - min(float(np.sum(H * model.G[:r, :r])), 0.98 * m)
+    free = m - min(float((H * model.G[:r, :r]).sum()), 0.98 * m)
     return Codes(
         X, float(weights.sum()) * H, np.maximum(residual, 0.0), np.full(q, free),
         H[None] if keep_covariances else np.empty((0, r, r)), np.zeros(0, bool),
@@ -73,7 +71,7 @@ def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: 
 
 
 def _each(
-    model: Model, rows: Whitened, weights: Vector, limit: float, keep_covariances: bool
+    model: Model, rows: Whitened, weights: Vector, limit: float | None, keep_covariances: bool
 ) -> Codes:
     """Rows with a system each."""
     C = model.coding.astype(np.float64, copy=False)

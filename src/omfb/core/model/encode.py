@@ -92,8 +92,8 @@ def decode(model: Model, codes: Matrix) -> NDArray[Any]:
 
 def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
     """The rows of X with their missing entries filled; what is observed stays as it is."""
-    model = settled(model)
     filled = dense_with_holes(X).astype(model.C.dtype)
+    model = settled(model) if np.isnan(filled).any() else model
     spreads = np.zeros(filled.shape) if deviations else None
     for start in range(0, len(filled), ROWS):
         here = slice(start, start + ROWS)

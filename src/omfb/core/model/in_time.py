@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes
-from ..kernels.autoregression import bridge, eliminate, lag_products, substitute
+from ..kernels.autoregression import bridge, eliminate, substitute
 from ..kernels.posterior import spread
 from .check import N_BINS, binned, outlier_limit, quantile, rescaled
 from .codes import codes_of
@@ -199,8 +199,10 @@ def _memory(model: Model, W: Matrix) -> Memory:
 
 def _coefficients(E: Matrix, pairs_before: float) -> Vector:
     """What each column keeps from one row to the next."""
-    products, squares = np.zeros(E.shape[1]), np.zeros(E.shape[1])
-    lag_products(E, products, squares)
+    before, now = E[:-1], E[1:]
+    both = ~np.isnan(before * now)
+    products = np.sum(before * now, axis=0, where=both)
+    squares = np.sum(0.5 * (before**2 + now**2), axis=0, where=both)
     typical = float(np.nanmean(E**2)) if np.isfinite(E).any() else 1.0
     kept = products / np.maximum(squares + pairs_before * typical, 1e-300)
     return np.clip(kept, 0.0, MOST_MEMORY)

@@ -15,11 +15,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import check_finite, sparse_rows, too_large
-from ..kernels.entries import LARGEST, hold_back, listed, mark, whiten
+from ..kernels.entries import LARGEST, hold_back, list_seen, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
-SAFE_RANGE = {"float64": 1e150, "float32": 1e25}
+SAFE_RANGE = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e25}
 # Deviations of a feature that it reaches to.
 REACH = 12.0
 Forgotten = tuple[int, NDArray[np.int32]]
@@ -61,7 +61,10 @@ class Whitened:
             return self._entries
         assert self.values is not None
         seen = np.ones(self.values.shape, bool) if self.seen is None else self.seen
-        return Rows(*listed(self.values, seen, self._counts))
+        starts = np.concatenate([[0], np.cumsum(self._counts)])
+        features, entries = np.empty(starts[-1] + 1, np.int32), np.empty(starts[-1] + 1)
+        list_seen(self.values, seen, features, entries)
+        return Rows(starts, features[:-1], entries[:-1])
 
     def without(self, gone: NDArray[np.bool_]) -> "Whitened":
         """The rows without some of their entries, given in the order of `entries`."""
@@ -101,7 +104,7 @@ def whitened(
     out = np.empty(Y.shape, dtype) if room is None else room[: len(Y)]
     counts = np.empty(len(Y), np.int64)
     center = model.center
-    if in_safe_range(model):  # in the data's own type: rounded as the data are
+    if dtype == np.float32 and in_safe_range(model):  # rounded as the data are
         center, inverse = center.astype(dtype), inverse.astype(dtype)
     largest = whiten(Y, center, inverse, out, counts)
     if not largest < LARGEST and inverse.dtype == np.float32:
@@ -154,7 +157,7 @@ def picked(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
 
 def in_safe_range(model: Model) -> bool:
     """Whether centres and units are far from the ends of the data's type."""
-    most = SAFE_RANGE[str(model.C.dtype)]
+    most = SAFE_RANGE[model.C.dtype]
     noise = model.noise
     return bool(
         noise.min() > 1.0 / most and noise.max() < most and np.abs(model.center).max() < most
