@@ -73,6 +73,8 @@ class Further:
 
         from ..core.model.check import calibration, errors_of, quantile
 
+        if not (self._std or self._report or self._level is not None):
+            return np.empty((len(rows), 0))
         missing, errors = np.isnan(rows), errors_of(learner.used())
         columns = [calibration(errors) * deviations] if self._std else []
         if self._level is not None:
@@ -95,12 +97,12 @@ class Further:
         from ..core.model.check import outlier_limit
         from ..core.model.codes import codes_of
         from ..core.model.encode import settled
-        from ..core.model.rows import whitened
+        from ..core.model.reach import believed
 
         state = settled(learner.state)
         if not state.drops:
             return
-        given = whitened(state, np.ascontiguousarray(rows, dtype=state.C.dtype))
+        given = believed(state, np.ascontiguousarray(rows, dtype=state.C.dtype))
         dropped = codes_of(state, given, limit=outlier_limit(state)).dropped
         starts, features, _ = given.entries
         for at in np.flatnonzero(dropped).tolist():

@@ -28,12 +28,13 @@ def whiten(Y, center, inverse_noise, out, counts):
 
 
 @jit
-def hold_back(values, reach):
-    """Bring values that are farther out than their feature reaches back to where it ends."""
+def any_beyond(values, reach):
+    """Whether a value is farther out than its feature reaches."""
     for t in range(values.shape[0]):
         for i in range(values.shape[1]):
             if abs(values[t, i]) > reach[i]:
-                values[t, i] = np.copysign(reach[i], values[t, i])
+                return True
+    return False
 
 
 @jit

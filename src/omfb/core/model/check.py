@@ -25,7 +25,8 @@ from ..kernels.entries import draws_of
 from ..kernels.posterior import spread
 from ..kernels.shared import Rows, gram
 from .codes import codes_of
-from .rows import Forgotten, Whitened, picked, within_reach
+from .reach import hold_back
+from .rows import Forgotten, Whitened, picked
 from .state import Matrix, Model, Vector
 
 # Rows that are looked at together, and how many must have been checked, to calibrate anew.
@@ -173,7 +174,7 @@ def judge_hidden(model: Model, hidden: Hidden | None) -> Model:
     C = model.coding.astype(np.float64, copy=False)
     shown, (starts, which, truth), turn = hidden
     n, owner = len(turn), _owners(hidden.away)
-    rows = Whitened(len(C), None, None, np.diff(shown.starts), within_reach(model, shown))
+    rows = Whitened(len(C), None, None, np.diff(shown.starts), hold_back(model, shown))
     codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=True)
     variance = np.empty(len(which))
     for at, (X, H) in enumerate(zip(codes.X, codes.covariances, strict=True)):

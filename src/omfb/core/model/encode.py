@@ -15,7 +15,8 @@ from ..kernels.shared import gram
 from ..state import Info
 from .check import outlier_limit
 from .codes import Codes, codes_of, complete_system
-from .rows import Whitened, in_safe_range, whitened
+from .reach import believed
+from .rows import Whitened, in_safe_range
 from .state import Matrix, Model, Vector, rarity_of
 
 # Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
@@ -50,7 +51,7 @@ def encode(model: Model, X: Any) -> Matrix:
     left = np.flatnonzero(~known)
     for start in range(0, len(left), ROWS):
         which = left[start : start + ROWS]
-        rows = whitened(model, X[which])
+        rows = believed(model, X[which])
         codes[which] = codes_of(model, rows, limit=outlier_limit(model)).X[:, :-1]
     return codes
 
@@ -101,7 +102,7 @@ def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
         if not missing.any():
             check_finite(filled[here], squares=False)
             continue
-        rows = whitened(model, X[here])
+        rows = believed(model, X[here])
         codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=deviations)
         np.copyto(filled[here], decode(model, codes.X[:, :-1]), where=missing)
         if spreads is not None:
@@ -219,4 +220,4 @@ def _parts(model: Model, X: Any) -> Iterator[tuple[slice, Whitened]]:
     """Some rows at a time, in units of the noise."""
     for start in range(0, X.shape[0], ROWS):
         here = slice(start, start + ROWS)
-        yield here, whitened(model, X[here])
+        yield here, believed(model, X[here])

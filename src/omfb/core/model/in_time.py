@@ -17,7 +17,7 @@ from ..kernels.posterior import spread
 from .check import N_BINS, binned, outlier_limit, quantile, rescaled
 from .codes import codes_of
 from .encode import Filled, settled
-from .rows import reach_of, whitened
+from .reach import REACH, believed
 from .state import Matrix, Memory, Model, Vector
 
 # Rows whose systems are kept at a time.
@@ -110,7 +110,7 @@ def fill_in_time(model: Model, X: Any, *, deviations: bool = False) -> Filled:
     W = _in_units(model, rows)
     missing = np.isnan(rows)
     codes, variances = _codes_in_time(model, rows, missing if deviations else None)
-    E = W - codes @ model.C.T.astype(np.float64)
+    E = _residuals(model, W, codes)
     means, remains = np.zeros_like(E), np.ones_like(E)
     bridge(E, memory.residuals, means, remains)
     values = W - E + means  # NaN where missing: filled below
@@ -154,9 +154,9 @@ def _knowing_errors_ahead(model: Model, rows: NDArray[Any]) -> Model:
     memory = model.memory
     assert memory is not None
     W = _in_units(model, rows[-AHEAD - 1 :])
-    given = whitened(model, W * model.noise + model.center)
+    given = believed(model, W * model.noise + model.center)
     codes = codes_of(model, given, limit=outlier_limit(model), keep_covariances=True)
-    E = W - codes.X @ model.C.T.astype(np.float64)
+    E = _residuals(model, W, codes.X)
     sizes = [np.empty(0)]
     for t in range(len(W) - 1):
         then = replace(
@@ -172,15 +172,19 @@ def _knowing_errors_ahead(model: Model, rows: NDArray[Any]) -> Model:
 
 
 def _in_units(model: Model, rows: NDArray[Any]) -> Matrix:
-    reach = reach_of(model)
-    return np.clip((rows.astype(np.float64) - model.center) / model.noise, -reach, reach)
+    return (rows.astype(np.float64) - model.center) / model.noise
+
+
+def _residuals(model: Model, W: Matrix, X: Matrix) -> Matrix:
+    """What codes leave of rows in units of the noise; no neighbour should hear of more."""
+    return np.clip(W - X @ model.C.T.astype(np.float64), -REACH, REACH)
 
 
 def _memory(model: Model, W: Matrix) -> Memory:
     """Coefficients of both memories, and the last row's code and residuals."""
-    rows = whitened(model, W * model.noise + model.center)
+    rows = believed(model, W * model.noise + model.center)
     codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=True)
-    E = W - codes.X @ model.C.T.astype(np.float64)
+    E = _residuals(model, W, codes.X)
     r = model.n_components
     known = np.flatnonzero(rows.shares > 0.0)
     along = _coefficients(codes.X[:, :r], 0.0)
@@ -220,7 +224,7 @@ def _codes_in_time(
     memory = model.memory
     assert memory is not None
     n, r, m = len(rows), model.n_components, len(model.C)
-    given = whitened(model, rows)
+    given = believed(model, rows)
     if missing is None and not memory.codes.any():
         return codes_of(model, given, limit=outlier_limit(model)).X, np.empty((0, m))
     entries = given.entries

@@ -26,8 +26,9 @@ from ..state import Info
 from .check import hide, judge_hidden, looking, outlier_limit
 from .codes import Codes, codes_of
 from .late import set_aside
+from .reach import believed
 from .revise import revised
-from .rows import Whitened, by_feature, whitened
+from .rows import Whitened, by_feature
 from .schedule import LONGEST_BATCH, batch_rows
 from .state import LEAST_SHARE, Matrix, Model, Vector, inverse, rarity_of
 
@@ -103,7 +104,7 @@ def _learn_rows(
     forgotten, hidden = hide(model, X)
     model = judge_hidden(model, hidden)
     model, known = set_aside(model, X)
-    rows, q = whitened(model, known, forgotten, room), X.shape[0]
+    rows, q = believed(model, known, forgotten, room), X.shape[0]
     n_entries = round(float(rows.shares.sum()) * len(model.C))
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = _left_after(keep)

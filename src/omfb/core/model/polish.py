@@ -16,7 +16,8 @@ from ..kernels.solve_features import add_rows, solve_features
 from ..kernels.threads import in_threads
 from .check import hide, outlier_limit
 from .codes import codes_of
-from .rows import Whitened, by_feature, whitened
+from .reach import believed
+from .rows import Whitened, by_feature
 from .state import Matrix, Model, inverse
 
 ROUNDS = 2
@@ -34,7 +35,7 @@ def polished(model: Model, X: Any, rounds: int = ROUNDS) -> Model:
     if m * R * R > MOST_ENTRIES:
         return model
     rows = [
-        whitened(model, part, hide(model, part)[0])
+        believed(model, part, hide(model, part)[0])
         for part in (X[start : start + PART] for start in range(0, X.shape[0], PART))
     ]
     observed = sum(len(part.entries.values) for part in rows)
@@ -54,7 +55,7 @@ def work_of_a_round(model: Model, n_missing: int, n_entries: int) -> float:
 
 def _polished_complete(model: Model, X: Any) -> Model:
     """One round for complete rows: all features share a system, and it takes two products."""
-    rows = whitened(model, X)
+    rows = believed(model, X)
     if not rows.complete:
         return model
     codes = codes_of(model, rows)

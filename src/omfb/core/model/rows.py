@@ -1,10 +1,4 @@
-"""Rows in the model's units: the noise is 1, and what is missing is 0 and marked.
-
-A feature that was almost constant has almost no noise. When it varies after all, one entry could be
-a thousand deviations off, and would turn codes and dictionary to itself alone. So an entry counts
-at most as far off as its feature reaches, by its noise and what the codes explain of it. As that is
-still far, the noise grows, and after some such entries they are believed.
-"""
+"""Rows in the model's units: the noise is 1, and what is missing is 0 and marked."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -15,13 +9,11 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import check_finite, sparse_rows, too_large
-from ..kernels.entries import LARGEST, hold_back, list_seen, mark, whiten
+from ..kernels.entries import LARGEST, list_seen, mark, whiten
 from ..kernels.shared import Rows
 from .state import Model, Vector
 
 SAFE_RANGE = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e25}
-# Deviations of a feature that it reaches to.
-REACH = 12.0
 Forgotten = tuple[int, NDArray[np.int32]]
 """A row, and features of it that are to count as missing."""
 
@@ -37,12 +29,15 @@ class Whitened:
         Which are not missing; None if none is, or there are no `values`.
     shares : ndarray of shape (q,)
         Of the features, how many each row observes.
+    largest : float
+        No value is larger.
     """
 
     def __init__(
         self, n_features: int, values: NDArray[Any] | None, seen: NDArray[np.bool_] | None,
-        counts: NDArray[np.int64], entries: Rows | None = None,
+        counts: NDArray[np.int64], entries: Rows | None = None, largest: float = np.inf,
     ) -> None:  # fmt: skip
+        self.largest = largest
         self.values, self.seen, self._counts, self._entries = values, seen, counts, entries
         self.shares: Vector = counts / n_features
 
@@ -97,8 +92,7 @@ def whitened(
         values = (values.astype(np.float64) - model.center[features]) * inverse[features]
         if not np.abs(values).max(initial=0.0) < LARGEST:
             raise too_large()
-        rows = within_reach(model, Rows(starts, features, values))
-        return Whitened(m, None, None, np.diff(starts), rows)
+        return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
     out = np.empty(Y.shape, dtype) if room is None else room[: len(Y)]
@@ -112,31 +106,14 @@ def whitened(
     if not largest < LARGEST:
         check_finite(Y)
         raise too_large()
-    if largest > REACH:
-        hold_back(out, reach_of(model))
     for t, features in forgotten:
         out[t, features] = np.nan
         counts[t] -= len(features)
     if len(counts) == 0 or counts.min() == m:
-        return Whitened(m, out, None, counts)
+        return Whitened(m, out, None, counts, largest=largest)
     seen = np.empty(Y.shape, bool)
     mark(out, seen)
-    return Whitened(m, out, seen, counts)
-
-
-def within_reach(model: Model, rows: Rows) -> Rows:
-    """The rows, their entries at most as far off as their features reach."""
-    if np.abs(rows.values).max(initial=0.0) <= REACH:
-        return rows
-    reach = reach_of(model)[rows.features]
-    return Rows(rows.starts, rows.features, np.clip(rows.values, -reach, reach))
-
-
-def reach_of(model: Model) -> Vector:
-    """How far from its centre entries of each feature can be."""
-    C = model.coding.astype(np.float64, copy=False)
-    spread = 1.0 + np.einsum("ij,ij->i", C[:, :-1], C[:, :-1])
-    return np.abs(model.one * C[:, -1]) + REACH * np.sqrt(spread)
+    return Whitened(m, out, seen, counts, largest=largest)
 
 
 def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:
