@@ -95,7 +95,9 @@ def inverse_to_keep(S: Matrix, rule: Rule) -> Matrix:
 
 
 def inverse_of(S: Matrix) -> Matrix:
-    """The inverse of a precision matrix."""
+    """The inverse of a precision matrix; zeros if it is none, as a damaged file may hold."""
+    if not (S.diagonal() > 0.0).all():
+        return np.zeros_like(S)
     inverse = S.copy()
     invert(inverse, SMALLEST_PRECISION)
     return inverse
