@@ -89,6 +89,10 @@ def _filled(head: NDArray[Any], scale: float) -> NDArray[np.float64]:
     return np.where(holes, means, rows)
 
 
+# Squares below this have lost digits: such a row is as good as none beside others.
+LEAST_SQUARE = 1e-290
+
+
 def independent_rows(
     products: NDArray[np.float64], most: int, rng: np.random.Generator
 ) -> NDArray[np.intp]:
@@ -97,7 +101,7 @@ def independent_rows(
     Of the rows their products with each other are all that is needed.
     """
     order = rng.permutation(len(products))
-    order = order[np.diagonal(products)[order] > 0.0]
+    order = order[np.diagonal(products)[order] > LEAST_SQUARE]
     norms = np.sqrt(np.diagonal(products)[order])
     cosines = products[np.ix_(order, order)] / np.outer(norms, norms)
     # Cholesky's diagonal is what is new in a row; the jitter keeps it going past dependent rows.

@@ -46,7 +46,8 @@ def like_frame(X: Any, filled: NDArray[Any], names: list[str] | None = None) -> 
         return filled
     columns = list(X.columns)
     if filled.shape[1] < len(columns):
-        positions = [columns.index(name) for name in names] if names else _numeric(X)
+        named = names is not None and set(names) <= set(columns)
+        positions = [columns.index(name) for name in names or ()] if named else _numeric(X)
     else:
         positions = list(range(len(columns)))
     like = _like_pandas if hasattr(X, "iloc") else _like_polars

@@ -50,6 +50,8 @@ FEWER, STEPS_DOWN = 0.8, 12
 PARTS = 16
 # Standard errors by which fewer components are worse, so that none are tried that are fewer still.
 CLEARLY = 3.0
+# Errors beyond this cannot be squared.
+SQUARED = -1e150, 1e150
 # Share of a normal law that is within one deviation.
 WITHIN_ONE_DEVIATION = 0.6827
 # Deviations from what the rest of its row says that make an entry an outlier; what dropping them
@@ -204,7 +206,7 @@ def _votes(model: Model, C: Matrix, hidden: Hidden, rows: Whitened) -> Vector:
     (_, which, truth), turn, owner = hidden.away, hidden.turn, _owners(hidden.away)
     size, n = (model.noise / model.unit)[which], len(turn)
     plain, dropping = (
-        np.bincount(owner, ((truth - _made(C, which, X[owner])) * size) ** 2, n)
+        np.bincount(owner, np.clip((truth - _made(C, which, X[owner])) * size, *SQUARED) ** 2, n)
         for X in (codes_of(model, rows, limit=limit).X for limit in (None, OUTLIER))
     )
     vote = (plain - dropping) / np.maximum(plain + dropping, 1e-300)
@@ -222,7 +224,8 @@ def binned(sizes: Vector, weights: Vector) -> Vector:
     """A histogram of errors in units of their deviation."""
     with np.errstate(divide="ignore"):
         at = BINS_PER_OCTAVE * (np.log2(sizes) + LOWEST)
-    counts = np.bincount(np.clip(at, 0, N_BINS - 1).astype(int), weights, N_BINS)
+    at = np.where(np.isnan(at), N_BINS - 1, np.clip(at, 0, N_BINS - 1))
+    counts = np.bincount(at.astype(int), weights, N_BINS)
     return counts.astype(np.float64, copy=False)
 
 
