@@ -56,6 +56,13 @@ def test_input_files_are_never_overwritten(server, folder):
     assert "would be overwritten" in one_line(server.run(*words, cwd=folder), 2)
     words = ["fit", "x.csv", "-o", "new", "--log", "new"]
     assert "two purposes" in one_line(server.run(*words, cwd=folder), 2)
+    (folder / "other").write_bytes(b"PAR1")
+    words = ["fit", "x.csv", "-o", "new", "--log", "other"]
+    assert "is no log" in one_line(server.run(*words, cwd=folder), 2)
+    assert (folder / "other").read_bytes() == b"PAR1"
+    words = ["fit", "m.omfb", "-o", "new", "--log", "new.log"]
+    one_line(server.run(*words, cwd=folder), 1)
+    assert not (folder / "new.log").exists()
     os.link(folder / "m.omfb", folder / "model.csv")
     words = ["complete", "x.csv", "-m", "m.omfb", "-o", "model.csv"]
     one_line(server.run(*words, cwd=folder), 2)

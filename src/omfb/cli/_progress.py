@@ -3,9 +3,10 @@
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 from ..learner.progress import Pace, bar_where_seen
+from ._errors import UsageError
 
 if TYPE_CHECKING:
     from ..learner.fit_stream import Progress
@@ -26,7 +27,7 @@ class Shown:
     """
 
     def __init__(self, max_iter: int, quiet: bool, log: Path | None) -> None:
-        self._log = log.open("a", encoding="utf-8") if log is not None else None
+        self._log = _opened(log) if log is not None else None
         self._bar = None if quiet else bar_where_seen(max_iter)
         self._pace = Pace()
         self._logged = time.monotonic()
@@ -41,6 +42,9 @@ class Shown:
             self._bar.__exit__(*error)
         if self._log is not None:
             self._log.close()
+            log = Path(self._log.name)
+            if log.is_file() and log.stat().st_size == 0:
+                log.unlink()  # a fit that failed at once has nothing to tell
 
     def update(self, progress: "Progress") -> None:
         """Tell how far the fit is, if it is time to, or it is the last time."""
@@ -68,3 +72,14 @@ class Shown:
             "done": progress.done,
             "seconds_left": None if left is None else round(left, 1),
         }
+
+
+def _opened(log: Path) -> TextIO:
+    """A log to append to; what holds something else is not touched."""
+    if log.is_file() and log.stat().st_size > 0:
+        with log.open("rb") as stream:
+            if stream.read(1) != b"{":
+                raise UsageError(
+                    f"{log}: is no log, so nothing is appended to it; name another file"
+                )
+    return log.open("a", encoding="utf-8")
