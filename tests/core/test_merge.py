@@ -14,6 +14,7 @@ from omfb.core.merge import Evidence, MergeError
 from omfb.core.model import check
 from omfb.core.model import merge as of_model
 from omfb.core.model.learn import learn, next_batch
+from omfb.core.model.reach import believed
 from omfb.core.model.settings import Settings
 from omfb.core.model.start import start as first_model
 
@@ -107,7 +108,7 @@ def test_models_add_up(seed, parts, noise):
         after = np.append(np.cumprod(start.keep(len(rows))[:0:-1])[::-1], 1.0)
         after *= mean_weight(w, n, f) / mean_weight(w, len(rows), f)
         X = np.hstack([X, np.ones((len(rows), 1))])
-        Y = (rows - start.center) / start.noise
+        Y = believed(start, rows).values  # rows of another table: some are held back
         S, CS = S + (X.T * after) @ X, CS + (Y.T * after) @ X
         n_rows += after.sum()
     # The exponent is read off what was kept, which differs from ((w / (w + n)) ** f by O(1 / w).

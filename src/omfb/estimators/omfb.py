@@ -134,7 +134,7 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     >>> X[rng.random(X.shape) < 0.2] = np.nan
     >>> model = OMFB(random_state=0).fit(X)
     >>> model.explained_variance_ratio_[:5].round(2)
-    array([0.75, 0.1 , 0.08, 0.06, 0.  ])
+    array([0.75, 0.1 , 0.09, 0.06, 0.  ])
     >>> bool(model.score(X) > 0.99)
     True
     >>> low, high = model.interval(X, level=0.9)
