@@ -30,7 +30,7 @@ from omfb.core.slices import (
     updated,
     without_features,
 )
-from omfb.distributed.features import ADDED_AT_ONCE
+from omfb.distributed.tasks import ADDED_AT_ONCE
 
 NOISE = 0.5
 

@@ -12,7 +12,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 from omfb import OMFB, OMFBImputer
-from omfb.distributed import features
+from omfb.distributed import features, tasks
 from omfb.distributed.features import Features
 from omfb.learner.checkpoints import CheckpointError
 from omfb.learner.fit_stream import StopFitting
@@ -96,7 +96,7 @@ def test_a_first_dictionary_that_is_given(client, rng):
 
 def test_steps_of_many_slices_and_blocks(client, rng, monkeypatch):
     """More slices than are added up at once, and blocks of several steps."""
-    monkeypatch.setattr(features, "ADDED_AT_ONCE", 2)
+    monkeypatch.setattr(tasks, "ADDED_AT_ONCE", 2)
     monkeypatch.setattr(features, "longest_step", lambda *_: 8)
     monkeypatch.setattr("omfb.learner.fit_stream.rows_per_block", lambda *_: 20)
     monkeypatch.setattr("omfb.learner.fit_stream.WHOLE_BYTES", 0)
@@ -210,7 +210,7 @@ def test_an_interrupt_takes_tasks_back_and_leaves_the_model(client, rng, monkeyp
         taken_back.extend(futures)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(features._Tasks, "wait", interrupted)
+    monkeypatch.setattr(tasks.Tasks, "wait", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(da.from_array(2 * X, chunks=(100, 5)))
     assert all(future.cancelled() for future in taken_back)
@@ -262,10 +262,10 @@ def test_slices_have_homes():
         def nthreads(self):
             return dict.fromkeys(self.workers, 1)
 
-    assert features._homes(Cluster(), 2) == [{}, {}]
-    assert features._homes(Cluster("tcp://10.0.0.1:5", "tcp://10.0.0.1:6"), 2) == [{}, {}]
+    assert tasks.homes_of(Cluster(), 2) == [{}, {}]
+    assert tasks.homes_of(Cluster("tcp://10.0.0.1:5", "tcp://10.0.0.1:6"), 2) == [{}, {}]
     two = Cluster("tcp://10.0.0.2:5", "tcp://10.0.0.1:6", "tcp://10.0.0.1:7")
-    assert [home["workers"] for home in features._homes(two, 3)] == [
+    assert [home["workers"] for home in tasks.homes_of(two, 3)] == [
         ["10.0.0.1"], ["10.0.0.1"], ["10.0.0.2"],
     ]  # fmt: skip
-    assert all(home["allow_other_workers"] for home in features._homes(two, 3))
+    assert all(home["allow_other_workers"] for home in tasks.homes_of(two, 3))

@@ -71,7 +71,7 @@ class Further:
         """The further columns of rows that were filled; counts for the report."""
         import numpy as np
 
-        from ..core.model.check import calibration, errors_of, quantile
+        from ..core.model.histogram import calibration, errors_of, quantile
 
         if not (self._std or self._report or self._level is not None):
             return np.empty((len(rows), 0))

@@ -14,7 +14,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,11 +43,10 @@ from ..streams.base import DataError, Position, find_infinity, infinity_error
 from ..streams.blocks import as_rows, check_kind, float_type
 from ..streams.grouped import GroupedSource
 from .spread import SPREAD, slices_of, spread
+from .tasks import Tasks, homes_of
 
 # Chunks, and rows of each, that tell whether data are the same.
 TELLING_CHUNKS, TELLING_ROWS = 3, 16
-# So many are added up by one task.
-ADDED_AT_ONCE = 8
 
 
 class Rows(NamedTuple):
@@ -127,7 +126,7 @@ class Features(GroupedSource):
         """Let a learner learn from rows; all features are observed by them."""
         snapshot = learner.snapshot()
         now = snapshot.now
-        with _Tasks(self._client, len(self._widths)) as tasks:
+        with Tasks(self._client, len(self._widths)) as tasks:
             try:
                 state: Any = self._started(tasks, snapshot, block) if now is None else now.state
                 state, info = self._learned(tasks, state, block)
@@ -141,7 +140,7 @@ class Features(GroupedSource):
         """See `Source.fingerprint`: by the first rows of some chunks."""
         which = np.linspace(0, self.n_groups() - 1, TELLING_CHUNKS).astype(int)
         numbers = np.concatenate([next(self.read(at, 0))[:TELLING_ROWS] for at in which])
-        with _Tasks(self._client, len(self._widths)) as tasks:
+        with Tasks(self._client, len(self._widths)) as tasks:
             rows = self._rows(np.unique(numbers), {})
             digests = self._client.gather(tasks.each(digest_of, rows.slices))
         return {
@@ -153,7 +152,7 @@ class Features(GroupedSource):
 
     def _rows(self, numbers: NDArray[np.int64], chunks: dict[int, list[Any]]) -> Rows:
         """The rows of these numbers; of `chunks` those that they lie in are kept for the next."""
-        homes = _homes(self._client, len(self._widths))
+        homes = homes_of(self._client, len(self._widths))
         needed = np.unique(self._group_of(numbers)).tolist()
         for group in set(chunks) - set(needed):
             del chunks[group]
@@ -185,7 +184,7 @@ class Features(GroupedSource):
 
     # -- learning ---------------------------------------------------------------------------
 
-    def _started(self, tasks: "_Tasks", snapshot: Snapshot, block: Rows) -> State:
+    def _started(self, tasks: "Tasks", snapshot: Snapshot, block: Rows) -> State:
         """The state before the first step; see `omfb.core.start`."""
         r, init, seed = self._r, snapshot.init, snapshot.seed
         head = tasks.each(first_rows, block.slices, window_length(r))
@@ -202,7 +201,7 @@ class Features(GroupedSource):
         G = tasks.sum(tasks.each(gram, C))
         return state_before(snapshot.rule, self._spread(C, len(G)), G, scale)
 
-    def _learned(self, tasks: "_Tasks", state: State, block: Rows) -> tuple[State, Info]:
+    def _learned(self, tasks: "Tasks", state: State, block: Rows) -> tuple[State, Info]:
         """The state after some rows, and their energies."""
         m, r = state.C.shape
         C, Y = self._slices(tasks, state.C), block.slices
@@ -212,7 +211,7 @@ class Features(GroupedSource):
         for length in step_lengths(state, len(block.numbers), self._longest):
             here = slice(at, at + length)
             due = recompute_due(small.drift, m * r)
-            sums = tasks.sum(tasks.each(addends_of, C, Y, here, due))
+            sums = tasks.sum(tasks.each(addends_of, C, Y, here, due), Addends.plus)
             small, X, B, info = decide(small, sums, m)
             # It goes with its task: to make a lost slice again takes no others.
             change = tasks.one(as_it_is, (X, B))
@@ -224,7 +223,7 @@ class Features(GroupedSource):
         tasks.wait(C)
         return replace(small, C=self._spread(C, r)), total.sound()
 
-    def _named(self, tasks: "_Tasks", error: Exception, block: Rows) -> Exception:
+    def _named(self, tasks: "Tasks", error: Exception, block: Rows) -> Exception:
         """The error, or the one that names what is wrong with the rows if something is."""
         found = self._client.gather(tasks.each(unusable, block.slices))
         for first_feature, where in zip(self._firsts, found, strict=True):
@@ -239,87 +238,13 @@ class Features(GroupedSource):
                 )
         return error
 
-    def _slices(self, tasks: "_Tasks", C: Any) -> list[Any]:
+    def _slices(self, tasks: "Tasks", C: Any) -> list[Any]:
         if isinstance(C, np.ndarray):  # from a checkpoint
             return tasks.sent(np.split(C, self._firsts[1:]))
         return slices_of(C)
 
     def _spread(self, C: list[Any], r: int) -> Any:
         return spread(C, self._widths, r, self.dtype)
-
-
-class _Tasks:
-    """The tasks of a block: of a fit that is interrupted they are taken back."""
-
-    def __init__(self, client: Any, n_slices: int) -> None:
-        self._client = client
-        self._homes = _homes(client, n_slices)
-        self._made: list[Any] = []
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        if kind is not None:
-            self._client.cancel(self._made)
-
-    def one(self, function: Any, *args: Any, **where: Any) -> Any:
-        """A task, wherever it is done."""
-        made = self._client.submit(function, *args, pure=False, **where)
-        self._made.append(made)
-        return made
-
-    def each(self, function: Any, *args: Any) -> list[Any]:
-        """A task for each slice, where it lies; lists among the arguments have one for each."""
-        return [
-            self.one(function, *(arg[at] if isinstance(arg, list) else arg for arg in args), **home)
-            for at, home in enumerate(self._homes)
-        ]
-
-    def sent(self, parts: list[NDArray[Any]]) -> list[Any]:
-        """Arrays of this process, one for each slice, as what tasks come to.
-
-        They go with the tasks: what is sent ahead would be lost with its worker.
-        """
-        import dask
-
-        with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 TiB"}):
-            return self.each(np.array, parts)
-
-    def sum(self, parts: list[Any]) -> Any:
-        """The sum of parts, brought here; in an order that follows from their number."""
-        while len(parts) > ADDED_AT_ONCE:
-            starts = range(0, len(parts), ADDED_AT_ONCE)
-            parts = [self.one(sum_of, parts[at : at + ADDED_AT_ONCE]) for at in starts]
-        total = sum_of(self._client.gather(parts))
-        self._made.clear()  # nothing is left to be taken back
-        return total
-
-    def wait(self, tasks: list[Any]) -> None:
-        """Wait for tasks without asking for what they come to; the first error is raised."""
-        from distributed import wait
-
-        wait(tasks)
-        for task in tasks:
-            if task.status != "finished":
-                task.result()
-
-
-def _homes(client: Any, n_slices: int) -> list[dict[str, Any]]:
-    """Where the tasks of each slice are best done: neighbouring slices at the same host.
-
-    A hint for the scheduler, so that a slice stays where it is: any other worker will do. Not the
-    worker itself: should all be away at once, tasks would wait for that very one for ever.
-    """
-    from distributed.comm import get_address_host
-
-    hosts = sorted({get_address_host(worker) for worker in client.nthreads()})
-    if len(hosts) < 2:
-        return [{}] * n_slices
-    return [
-        {"workers": [hosts[at * len(hosts) // n_slices]], "allow_other_workers": True}
-        for at in range(n_slices)
-    ]
 
 
 # -- pure functions, done by workers ----------------------------------------------------------
@@ -372,14 +297,6 @@ def updated_by(
 def as_it_is(change: tuple[Matrix, Matrix]) -> tuple[Matrix, Matrix]:
     """What a step tells the slices."""
     return change
-
-
-def sum_of(parts: list[Any]) -> Any:
-    """The sum, in this order, of matrices or addends."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = total.plus(part) if isinstance(part, Addends) else total + part
-    return total
 
 
 def _aligned(array: NDArray[Any]) -> NDArray[Any]:

@@ -12,31 +12,27 @@ What comes out depends on the lanes, the seed and the chunks, not on how many wo
 import hashlib
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import fields, replace
-from functools import reduce
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.merge import Evidence
-from ..core.state import Info
-from ..formats.many import ManyFiles, read_group
-from ..formats.opening import open_file
-from ..formats.reading import Reading
-from ..learner.engine import Engine
-from ..learner.learner import Learner, Now, Snapshot
-from ..learner.rows import together
-from ..streams.base import (
-    Position,
-    Source,
-    find_infinity,
-    infinity_error,
-    observed_features,
+from ..formats.many import ManyFiles
+from ..learner.learner import Learner, Snapshot
+from ..streams.base import Position, Source, uniform_error
+from ..streams.blocks import check_kind, float_type
+from .lanes import (
+    NAME,
+    Chunk,
+    added_up,
+    begin,
+    learn_chunk,
+    learn_last_chunk,
+    merge,
+    read_chunk,
+    rows_of,
 )
-from ..streams.blocks import as_rows, check_kind, float_type
 from .lazy import is_frame
 
 # Lanes where nobody says how many: enough for most clusters, and not too many for few chunks.
@@ -61,46 +57,11 @@ def client_at_hand() -> Any:
         return None
 
 
-class Chunk(NamedTuple):
-    """How to take the rows of a chunk: which one it is, and in which order."""
-
-    first_row: int
-    seed: tuple[int, int] | None
-    """Of their order; None is as they lie."""
-
-
 class Round(NamedTuple):
     """What is learned from at once: lanes, each with numbers of chunks, and their seed."""
 
     lanes: list[list[int]]
     seed: int | None
-
-
-class Learned(NamedTuple):
-    """What a lane, or several, have learned in a round."""
-
-    evidence: Evidence
-    info: Info
-    observed: NDArray[np.bool_]
-    last: Any
-
-    def plus(self, other: "Learned") -> "Learned":
-        """What both have, the other one being the later."""
-        return Learned(
-            self.evidence.plus(other.evidence),
-            self.info.plus(other.info),
-            self.observed | other.observed,
-            other.last,
-        )
-
-
-class Part(NamedTuple):
-    """A lane on its way."""
-
-    state: Any
-    info: Info
-    observed: NDArray[np.bool_]
-    last: Any
 
 
 class Rounds(Source):
@@ -118,7 +79,7 @@ class Rounds(Source):
         How many learn side by side; None is 32.
     """
 
-    name = "the Dask collection"
+    name = NAME
     time_column: str | None = None
 
     def __init__(
@@ -165,10 +126,7 @@ class Rounds(Source):
     ) -> Iterator[tuple[Any, Position]]:
         """See `Source.blocks`: here the blocks are rounds, whatever length is asked for."""
         if shuffle == "uniform":
-            raise ValueError(
-                f"shuffle='uniform' draws single rows, which {self.name} cannot give. "
-                f"Use shuffle=True."
-            )
+            raise uniform_error(self.name, "shuffle=True")
         order, seed = np.arange(len(self._chunks)), None
         if shuffle:
             order, seed = rng.permutation(len(order)), int(rng.randint(2**31))
@@ -302,104 +260,3 @@ def rounds_of(lengths: Sequence[int], lanes: int) -> list[list[list[int]]]:
         count = min(lanes, at - first)
         rounds.append([part.tolist() for part in np.array_split(np.arange(first, at), count)])
     return rounds
-
-
-def read_chunk(path: Path, reading: Reading, group: int) -> NDArray[Any]:
-    """The rows of one group of a file."""
-    file = open_file(path, reading)
-    try:
-        return np.concatenate([*read_group(file, group)])
-    finally:
-        file.close()
-
-
-def rows_of(block: Any, chunk: Chunk) -> NDArray[Any]:
-    """The rows of a chunk as floats, in the order they are learned from."""
-    rows = as_rows(block, Rounds.name)
-    if chunk.seed is None:
-        return np.array(rows)
-    return rows[np.random.default_rng(chunk.seed).permutation(len(rows))]
-
-
-@contextmanager
-def errors_in(block: Any, chunk: Chunk) -> Iterator[None]:
-    """Let what a model says of a chunk with infinity in it name the row."""
-    try:
-        yield
-    except ValueError as error:
-        where = find_infinity(as_rows(block, Rounds.name))
-        if where is None:
-            raise
-        raise infinity_error(Rounds.name, None, chunk.first_row + where[0], where[1]) from error
-
-
-def at_home(record: Any) -> Any:
-    """A copy of a dataclass whose arrays, also in dicts, lie as those that are made here.
-
-    What came from another process may lie at any address, and NumPy then adds it up in another
-    order: the result would depend on which worker has done what.
-    """
-
-    def copied(value: Any) -> Any:
-        if isinstance(value, dict):
-            return {name: copied(item) for name, item in value.items()}
-        return np.array(value) if isinstance(value, np.ndarray) else value
-
-    return replace(
-        record, **{field.name: copied(getattr(record, field.name)) for field in fields(record)}
-    )
-
-
-def begin(
-    snapshot: Snapshot, blocks: list[Any], chunks: list[Chunk]
-) -> tuple[Now, NDArray[np.bool_]]:
-    """What a learner is after chunks of rows, and which features they observe."""
-    learner = Learner.from_snapshot(snapshot)
-    observed = np.zeros(blocks[0].shape[1], bool)
-    for block, chunk in zip(blocks, chunks, strict=True):
-        rows = rows_of(block, chunk)
-        if len(rows):
-            with errors_in(block, chunk):
-                learner.learn(rows)
-            observed |= observed_features(rows)
-    now = learner.snapshot().now
-    assert now is not None
-    return now, observed
-
-
-def learn_chunk(engine: Engine, now: Now, part: Part | None, block: Any, chunk: Chunk) -> Part:
-    """A lane after a chunk; it begins with what is there now."""
-    rows = rows_of(block, chunk)
-    if part is None:
-        assert now.state is not None
-        part = Part(now.state, Info(0.0, 0.0), np.zeros(len(now.state.C), bool), None)
-    if len(rows) == 0:
-        return part
-    rows = rows.astype(part.state.C.dtype, copy=False)
-    with errors_in(block, chunk):
-        state, _, info = engine.step(at_home(part.state), rows, reuse=True)
-    kept = engine.rows_kept(state.rule, rows.shape[1])
-    last = rows[-kept:].copy() if kept else None
-    return Part(state, part.info.plus(info), part.observed | observed_features(rows), last)
-
-
-def learn_last_chunk(
-    engine: Engine, now: Now, part: Part | None, block: Any, chunk: Chunk
-) -> Learned:
-    """What a lane has learned with its last chunk."""
-    part = learn_chunk(engine, now, part, block, chunk)
-    evidence = engine.gather(at_home(now.state), at_home(part.state))
-    return Learned(evidence, part.info, part.observed, part.last)
-
-
-def added_up(lanes: list[Learned]) -> Learned:
-    """What several lanes have learned."""
-    return reduce(Learned.plus, lanes)
-
-
-def merge(engine: Engine, now: Now, lanes: list[Learned]) -> tuple[Now, NDArray[np.bool_]]:
-    """What a learner is after a round, and which features it observed."""
-    learned = added_up(lanes)
-    state = engine.merged(at_home(now.state), at_home(learned.evidence))
-    last = now.last if learned.last is None else (together((learned.last,)),)
-    return Now(state, now.totals.plus(learned.info), last=last), learned.observed

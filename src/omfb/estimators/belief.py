@@ -8,7 +8,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 
 from ..core.blocks import dense_with_holes
-from ..core.model import check, encode
+from ..core.model import encode, histogram
 from ..core.model.in_time import fill_in_time, forecast
 from ..core.model.state import Model
 from ..core.rule import checked_count, checked_number
@@ -29,7 +29,7 @@ def _width(errors: NDArray[np.float64], level: float) -> float:
     level = checked_number("level", level, "between 0 and 1", "try 0.9", 0.0, 1.0)
     if not 0.0 < level < 1.0:
         raise ValueError(f"level must be between 0 and 1 (try 0.9), got {level}.")
-    return check.quantile(errors, level)
+    return histogram.quantile(errors, level)
 
 
 class BeliefMixin:
@@ -65,7 +65,7 @@ class BeliefMixin:
         filled, deviations = self._with_deviations(X)
         with quiet():
             deviations = within_range(
-                check.calibration(check.errors_of(self._belief())) * deviations
+                histogram.calibration(histogram.errors_of(self._belief())) * deviations
             )
         return self._like(X, filled), deviations
 
@@ -90,7 +90,7 @@ class BeliefMixin:
         filled, deviations = self._with_deviations(X)
         rows = self._given(X)
         with quiet():
-            half = _width(check.errors_of(self._belief()), level) * deviations
+            half = _width(histogram.errors_of(self._belief()), level) * deviations
             sides = (within_range(filled + side * half) for side in (-1.0, 1.0))
             low, high = (self._bounded(side, rows) for side in sides)
         return self._like(X, low), self._like(X, high)
@@ -115,7 +115,7 @@ class BeliefMixin:
         with quiet():
             drawn = np.array(list(encode.draw(model, rows, count, np.random.default_rng(seed))))
             middle, missing = encode.fill(model, rows).rows, np.isnan(dense_with_holes(rows))
-            spread = check.calibration(model.histogram) * (drawn - middle)
+            spread = histogram.calibration(model.histogram) * (drawn - middle)
             drawn = np.where(missing, middle + spread, drawn)
         return self._bounded(made_finite(drawn, rows), rows)
 

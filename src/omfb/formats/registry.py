@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.metadata import entry_points
+from io import UnsupportedOperation
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -86,8 +87,8 @@ class TableSource(Source):
         return False
 
     def rewrite(self, stream: Any, target: "Format", fill: Fill) -> None:
-        """Write the file to a stream, filled: all that is observed stays as it is."""
-        raise NotImplementedError
+        """Write the file to a stream, filled, if it `rewrites_into`: what is observed stays."""
+        raise UnsupportedOperation(f"{self.format.name} files are not rewritten in place")
 
     def in_order(self) -> Iterator[tuple[Any, float | None]]:
         """Blocks of finite rows in order, each with the share of the file that is then done."""
@@ -133,7 +134,7 @@ class Format(ABC):
 
     def batch_writer(self, stream: Any, schema: Any) -> Any:
         """A pyarrow writer of record batches, if the format `takes_batches`."""
-        raise NotImplementedError
+        raise UnsupportedOperation(f"{self.name} files keep no record batches")
 
 
 @cache

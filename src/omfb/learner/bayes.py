@@ -11,12 +11,13 @@ from ..core.blocks import too_large
 from ..core.merge import Evidence
 from ..core.model import encode as coding
 from ..core.model import merge as merging
-from ..core.model.calibrate import calibrated_by_moving
-from ..core.model.check import N_BINS, calibrated, sparing
+from ..core.model.calibrate import calibrated, calibrated_by_moving
+from ..core.model.histogram import N_BINS
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.learn import learn, mostly_observed
 from ..core.model.polish import polished
 from ..core.model.settings import Settings
+from ..core.model.sparing import sparing
 from ..core.model.start import head_rows, start
 from ..core.model.state import Model, check_model
 from ..core.state import Info

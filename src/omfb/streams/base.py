@@ -221,6 +221,13 @@ def observed_features(X: Any) -> NDArray[np.bool_]:
     return seen_anywhere
 
 
+def uniform_error(name: str, instead: str) -> ValueError:
+    """The error about rows that cannot be drawn one by one."""
+    return ValueError(
+        f"shuffle='uniform' draws single rows, which {name} cannot give. Use {instead}."
+    )
+
+
 def infinity_error(name: str, names: list[str] | None, row: int | None, column: int) -> DataError:
     """The error about infinity in a row (from 0), if it is known, and a column."""
     shown = column + 1 if names is None else repr(names[column])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Position, Source
+from .base import Position, Source, uniform_error
 
 # Rows that are shuffled among each other where a file cannot be read in any order.
 SHUFFLE_BYTES = 1 << 25
@@ -43,10 +43,7 @@ class GroupedSource(Source):
     ) -> Iterator[tuple[Any, Position]]:
         """See `Source.blocks`."""
         if shuffle == "uniform":
-            raise ValueError(
-                f"shuffle='uniform' draws single rows, which {self.name} cannot give. "
-                f"Use shuffle=True, or a .npy file."
-            )
+            raise uniform_error(self.name, "shuffle=True, or a .npy file")
         if not shuffle:
             yield from self._cut(range(self.n_groups()), length, position or [0, 0])
             return

@@ -20,10 +20,12 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .check import binned, sparing
+from .check import judged_anew
 from .encode import fill, settled
+from .histogram import binned
 from .learn import learn
 from .polish import polished, work_of_a_round
+from .sparing import sparing
 from .start import start
 from .state import Model, Vector
 
@@ -38,8 +40,22 @@ SMALL = 40_000
 SHIFTS, ENOUGH_ENTRIES = (1 / 3, 1 / 2, 2 / 3), 1000
 # The share of errors by which widths are compared.
 WIDE = 0.9
+# Checked rows that must be there to calibrate by what single rows hide.
+FEWEST_CHECKS = 10
 # Fewer entries say nothing.
 FEWEST_ENTRIES = 30
+
+
+def calibrated(model: Model, X: Any) -> Model:
+    """The model whose intervals come from what rows of X hide now, and from nothing before.
+
+    Rows that were learned from, but for what they hide; so nothing is found where the stream has no
+    missing entries, and nothing was hidden.
+    """
+    if not model.gappy:
+        return model
+    fresh = judged_anew(model, X)
+    return model if fresh.checked < FEWEST_CHECKS else replace(model, histogram=fresh.histogram)
 
 
 def calibrated_by_moving(model: Model, X: Any) -> Model | None:

@@ -12,48 +12,36 @@ of complete rows; there only a first pass is honest, and only a first pass is lo
 """
 
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from ..blocks import sparse_rows
 from ..kernels.entries import draws_of
 from ..kernels.posterior import spread
 from ..kernels.shared import Rows, gram
 from .codes import codes_of
+from .histogram import BINS_PER_OCTAVE, LOWEST, N_BINS, binned
 from .reach import hold_back
 from .rows import Forgotten, Whitened, picked
 from .state import Matrix, Model, Vector
 
-# Rows that are looked at together, and how many must have been checked, to calibrate anew.
-CALIBRATION_ROWS, FEWEST_CHECKS = 256, 10
 # One row in so many hides something; all of the first are looked at, later one in so many.
 ONE_IN, OFTEN, SELDOM = 8, 100, 16
 # Masks that are lent, and what they show where no row of the head misses anything or most do.
 N_MASKS, N_RANDOM_MASKS, VISIBLE = 16, 2, 0.75
 # Entries that a row is known by, and that it is judged by: enough of both.
 KNOWN_BY, MOST_ENTRIES = 64, 256
-# Bins of the histogram: of log2 |error / deviation|, from −LOWEST octaves on.
-BINS_PER_OCTAVE, LOWEST, OCTAVES = 16, 6, 12
-N_BINS = BINS_PER_OCTAVE * OCTAVES
 # Checked rows after which an error has lost most of its weight in what is said of the last rows.
 RECENT_ROWS = 50
 # Entries beyond so many deviations, and which share of them makes tails heavy (normal: 0.006 %).
 FAR, HEAVY_SHARE, FIRST_CHECKS = 4.0, 0.002, 50
-# Of the components on trial, those that the next trial keeps, and how many trials there are.
-FEWER, STEPS_DOWN = 0.8, 12
-# Parts of the rows that are judged each.
-PARTS = 16
-# Standard errors by which fewer components are worse, so that none are tried that are fewer still.
-CLEARLY = 3.0
+# Rows that are judged together where that is done anew.
+TOGETHER = 256
 # Errors beyond this cannot be squared.
 SQUARED = -1e150, 1e150
-# Share of a normal law that is within one deviation.
-WITHIN_ONE_DEVIATION = 0.6827
 # Deviations from what the rest of its row says that make an entry an outlier; what dropping them
 # must be worth on average, from −1 to 1, and how many standard errors that must be above zero.
 OUTLIER, WORTH, SURE = 6.0, 0.03, 2.0
@@ -220,50 +208,6 @@ def _made(C: Matrix, which: NDArray[np.int32], X: Matrix) -> Vector:
     return np.einsum("ij,ij->i", C[which], X)
 
 
-def binned(sizes: Vector, weights: Vector) -> Vector:
-    """A histogram of errors in units of their deviation."""
-    with np.errstate(divide="ignore"):
-        at = BINS_PER_OCTAVE * (np.log2(sizes) + LOWEST)
-    at = np.where(np.isnan(at), N_BINS - 1, np.clip(at, 0, N_BINS - 1))
-    counts = np.bincount(at.astype(int), weights, N_BINS)
-    return counts.astype(np.float64, copy=False)
-
-
-def rescaled(histogram: Vector, change: float) -> Vector:
-    """The histogram, had the deviations been `change` times as large."""
-    at = np.arange(N_BINS) + BINS_PER_OCTAVE * np.log2(change)
-    total = np.concatenate([[0.0], np.cumsum(histogram)])
-    below = np.interp(np.append(at, at[-1] + 1.0), np.arange(N_BINS + 1), total)
-    below[0], below[-1] = 0.0, total[-1]
-    return np.diff(below)
-
-
-def errors_of(model: Model) -> Vector:
-    """The histogram of the errors of what the model fills, in time if it fills in time."""
-    memory = model.memory
-    in_time = memory is not None and memory.histogram.any()
-    return memory.histogram if memory is not None and in_time else model.histogram
-
-
-def quantile(histogram: Vector, level: float) -> float:
-    """How many predicted deviations hold this share of the errors."""
-    total = float(histogram.sum())
-    normal = float(norm.ppf(0.5 + level / 2.0))
-    if total == 0.0:
-        return normal
-    below = np.concatenate([[0.0], np.cumsum(histogram)]) / total
-    found = 2.0 ** (
-        float(np.interp(level, below, np.arange(N_BINS + 1))) / BINS_PER_OCTAVE - LOWEST
-    )
-    trust = min(1.0, total / 20.0)
-    return trust * found + (1.0 - trust) * normal
-
-
-def calibration(histogram: Vector) -> float:
-    """What predicted deviations are to be multiplied by, to hold what a normal law's hold."""
-    return quantile(histogram, WITHIN_ONE_DEVIATION)
-
-
 def outlier_limit(model: Model) -> float | None:
     """Beyond how many deviations an entry counts as missing; None where none does."""
     return OUTLIER if model.drops else None
@@ -286,59 +230,13 @@ def looking(model: Model) -> Model:
     return replace(model, looks=bool(model.settings.outliers and heavy), drops=bool(worth))
 
 
-def calibrated(model: Model, X: Any) -> Model:
-    """The model whose intervals come from what rows of X hide now, and from nothing before.
-
-    Rows that were learned from, but for what they hide; so nothing is found where the stream has no
-    missing entries, and nothing was hidden.
-    """
-    if not model.gappy:
-        return model
-    fresh = _judged_anew(model, X)
-    return model if fresh.checked < FEWEST_CHECKS else replace(model, histogram=fresh.histogram)
-
-
-def sparing(model: Model, X: Any) -> Model:
-    """The model without its weakest components, as far as that fills what rows hide better.
-
-    Components that do not stand out follow the noise of some tables and are a weak signal in
-    others; those that do may be what spikes have left. What little is hidden decides only where it
-    is sure: by more than the standard error that parts of the rows show.
-    """
-    if not model.gappy:
-        return model
-    falling, used = np.argsort(-model.v[:-1], kind="stable"), int(model.used.sum())
-    counts = {0, *(int(used * FEWER**step) for step in range(STEPS_DOWN))} - {len(falling)}
-    best, least = model, _errors_by_part(model, X)
-    for count in sorted(counts, reverse=True):
-        C = model.C.copy()
-        C[:, falling[count:]] = 0.0
-        fewer = replace(model, C=C, C_codes=None, G=gram(C))
-        errors = _errors_by_part(fewer, X)
-        gains = least - errors
-        unsure = float(np.sqrt(PARTS) * gains.std(ddof=1))
-        if gains.sum() > unsure:
-            best, least = fewer, errors
-        elif gains.sum() < -CLEARLY * unsure:  # fewer still would be worse still
-            break
-    return best
-
-
-def _errors_by_part(model: Model, X: Any) -> Vector:
-    """Squared errors of what rows hide, in each of some parts of the rows."""
-    bounds = np.linspace(0, X.shape[0], PARTS + 1).astype(int)
-    parts = (X[first:last] for first, last in pairwise(bounds.tolist()) if last > first)
-    errors = [float(_judged_anew(model, part).judged[0, 0]) for part in parts]
-    return np.array(errors + [0.0] * (PARTS - len(errors)))
-
-
-def _judged_anew(model: Model, X: Any) -> Model:
+def judged_anew(model: Model, X: Any) -> Model:
     """The model of which only what rows of X hide now was judged."""
     fresh = replace(
         model, histogram=np.zeros(N_BINS), judged=np.zeros((2, 2)), checked=0, C_codes=None,
         G=gram(model.C), looks=False,
     )  # fmt: skip
-    for start in range(0, X.shape[0], CALIBRATION_ROWS):
-        part = X[start : start + CALIBRATION_ROWS]
+    for start in range(0, X.shape[0], TOGETHER):
+        part = X[start : start + TOGETHER]
         fresh = judge_hidden(fresh, hide(fresh, part, look_at_all=True)[1])
     return fresh

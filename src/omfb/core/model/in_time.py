@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 from ..blocks import dense_with_holes
 from ..kernels.autoregression import bridge, eliminate, substitute
 from ..kernels.posterior import spread
-from .check import N_BINS, binned, outlier_limit, quantile, rescaled
+from .check import outlier_limit
 from .codes import codes_of
 from .encode import Filled, settled
+from .histogram import N_BINS, binned, quantile, rescaled
 from .reach import REACH, believed
 from .state import Matrix, Memory, Model, Vector
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ..kernels.shared import gram
 from ..merge import Evidence, Fading, MergeError, check_start, merge_states
-from .check import rescaled
+from .histogram import rescaled
 from .learn import next_batch
 from .state import MOST_PASSES, Matrix, Model, Vector, inverse, rarity_of
 

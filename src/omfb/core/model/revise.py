@@ -14,7 +14,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..kernels.shared import gram
-from .check import rescaled
+from .histogram import rescaled
 from .late import acquainted
 from .schedule import fading, period_rows
 from .state import Matrix, Model, Vector, inverse, least_variance

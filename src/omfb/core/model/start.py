@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from ..blocks import canonical, dense_with_holes
 from ..kernels.shared import gram
-from .check import N_BINS, kept_back, lent_masks
+from .check import kept_back, lent_masks
+from .histogram import N_BINS
 from .schedule import batch_rows, fading, period_rows
 from .settings import Settings
 from .state import Matrix, Model, Vector

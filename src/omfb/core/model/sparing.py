@@ -1,0 +1,52 @@
+"""Fewer components at the end of a fit, where what rows hide says so."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ..kernels.shared import gram
+from .check import judged_anew
+from .state import Model, Vector
+
+# Of the components on trial, those that the next trial keeps, and how many trials there are.
+FEWER, STEPS_DOWN = 0.8, 12
+# Parts of the rows that are judged each.
+PARTS = 16
+# Standard errors by which fewer components are worse, so that none are tried that are fewer still.
+CLEARLY = 3.0
+
+
+def sparing(model: Model, X: Any) -> Model:
+    """The model without its weakest components, as far as that fills what rows hide better.
+
+    Components that do not stand out follow the noise of some tables and are a weak signal in
+    others; those that do may be what spikes have left. What little is hidden decides only where it
+    is sure: by more than the standard error that parts of the rows show.
+    """
+    if not model.gappy:
+        return model
+    falling, used = np.argsort(-model.v[:-1], kind="stable"), int(model.used.sum())
+    counts = {0, *(int(used * FEWER**step) for step in range(STEPS_DOWN))} - {len(falling)}
+    best, least = model, _errors_by_part(model, X)
+    for count in sorted(counts, reverse=True):
+        C = model.C.copy()
+        C[:, falling[count:]] = 0.0
+        fewer = replace(model, C=C, C_codes=None, G=gram(C))
+        errors = _errors_by_part(fewer, X)
+        gains = least - errors
+        unsure = float(np.sqrt(PARTS) * gains.std(ddof=1))
+        if gains.sum() > unsure:
+            best, least = fewer, errors
+        elif gains.sum() < -CLEARLY * unsure:  # fewer still would be worse still
+            break
+    return best
+
+
+def _errors_by_part(model: Model, X: Any) -> Vector:
+    """Squared errors of what rows hide, in each of some parts of the rows."""
+    bounds = np.linspace(0, X.shape[0], PARTS + 1).astype(int)
+    parts = (X[first:last] for first, last in pairwise(bounds.tolist()) if last > first)
+    errors = [float(judged_anew(model, part).judged[0, 0]) for part in parts]
+    return np.array(errors + [0.0] * (PARTS - len(errors)))
