@@ -25,7 +25,7 @@ from .kernels.batch import batch_space
 from .kernels.run import Dictionary
 from .kernels.sequence import after_block, block_length, small_space
 from .kernels.shared import Matrix, gram
-from .kernels.threads import team
+from .kernels.threads import products_in_one_thread, team
 from .start import independent_rows
 from .state import Info, State
 from .step import is_free
@@ -84,6 +84,7 @@ def step_lengths(state: State, n_rows: int, longest: int) -> list[int]:
     return alone + [n_rows * (at + 1) // count - n_rows * at // count for at in range(count)]
 
 
+@products_in_one_thread()
 def addends(C: NDArray[Any], Y: NDArray[Any], with_gram: bool) -> Addends:
     """What a slice adds to the sums of a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
@@ -92,6 +93,7 @@ def addends(C: NDArray[Any], Y: NDArray[Any], with_gram: bool) -> Addends:
         return Addends(P, N, gram(C) if with_gram else None)
 
 
+@products_in_one_thread()
 def decide(state: State, sums: Addends, n_features: int) -> Decision:
     """Take the steps of some rows in small space."""
     P, N, G = sums
@@ -114,6 +116,13 @@ def decide(state: State, sums: Addends, n_features: int) -> Decision:
     return Decision(after, block.X, block.B, Info(block.residual, float(np.trace(N))))
 
 
+@products_in_one_thread()
+def atom_products(C: NDArray[Any]) -> Matrix:
+    """What a slice adds to C'C."""
+    return gram(C)
+
+
+@products_in_one_thread()
 def updated(C: NDArray[Any], Y: NDArray[Any], X: Matrix, B: Matrix) -> NDArray[Any]:
     """A slice of the dictionary after a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
@@ -144,12 +153,14 @@ def largest(Y: NDArray[Any]) -> float:
     return float(np.max(np.abs(Y), initial=0.0))
 
 
+@products_in_one_thread()
 def row_products(Y: NDArray[Any], scale: float) -> Matrix:
     """What a slice adds to the products of the first rows with each other."""
     rows = Y.astype(np.float64) / scale
     return rows @ rows.T
 
 
+@products_in_one_thread()
 def first_of(
     products: Matrix, init: str, seed: int, n_components: int, n_features: int, scale: float
 ) -> First:

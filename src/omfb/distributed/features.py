@@ -20,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.blocks import too_large
-from ..core.kernels.shared import Matrix, gram, recompute_due
+from ..core.kernels.shared import Matrix, recompute_due
 from ..core.slices import (
     Addends,
     addends,
+    atom_products,
     decide,
     first_of,
     first_slice,
@@ -198,7 +199,7 @@ class Features(GroupedSource):
             C = tasks.each(first_slice, head, self._firsts, first)
         else:
             C = tasks.sent(np.split((init.T / scale).astype(self.dtype), self._firsts[1:]))
-        G = tasks.sum(tasks.each(gram, C))
+        G = tasks.sum(tasks.each(atom_products, C))
         return state_before(snapshot.rule, self._spread(C, len(G)), G, scale)
 
     def _learned(self, tasks: "Tasks", state: State, block: Rows) -> tuple[State, Info]:
@@ -219,7 +220,7 @@ class Features(GroupedSource):
             total, at = total.plus(info), at + length
         if small.G.diagonal().min() < 0.0:
             # Rows of sizes so different that rounding took over: what C is counts.
-            small = replace(small, G=tasks.sum(tasks.each(gram, C)), drift=0)
+            small = replace(small, G=tasks.sum(tasks.each(atom_products, C)), drift=0)
         tasks.wait(C)
         return replace(small, C=self._spread(C, r)), total.sound()
 

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.kernels.threads import products_in_one_thread
 from ..core.merge import Evidence
 from ..core.state import Info
 from ..formats.many import read_group
@@ -105,6 +106,7 @@ def at_home(record: Any) -> Any:
     )
 
 
+@products_in_one_thread()
 def begin(
     snapshot: Snapshot, blocks: list[Any], chunks: list[Chunk]
 ) -> tuple[Now, NDArray[np.bool_]]:
@@ -122,6 +124,7 @@ def begin(
     return now, observed
 
 
+@products_in_one_thread()
 def learn_chunk(engine: Engine, now: Now, part: Part | None, block: Any, chunk: Chunk) -> Part:
     """A lane after a chunk; it begins with what is there now."""
     rows = rows_of(block, chunk)
@@ -138,6 +141,7 @@ def learn_chunk(engine: Engine, now: Now, part: Part | None, block: Any, chunk: 
     return Part(state, part.info.plus(info), part.observed | observed_features(rows), last)
 
 
+@products_in_one_thread()
 def learn_last_chunk(
     engine: Engine, now: Now, part: Part | None, block: Any, chunk: Chunk
 ) -> Learned:
@@ -152,6 +156,7 @@ def added_up(lanes: list[Learned]) -> Learned:
     return reduce(Learned.plus, lanes)
 
 
+@products_in_one_thread()
 def merge(engine: Engine, now: Now, lanes: list[Learned]) -> tuple[Now, NDArray[np.bool_]]:
     """What a learner is after a round, and which features it observed."""
     learned = added_up(lanes)

@@ -45,7 +45,7 @@ class _Blas:
                 self._libraries = [(lib, lib.get_num_threads()) for lib, _ in self._libraries]
                 for library, n_threads in self._libraries:
                     if n_threads > 1:
-                        library.set_num_threads(1)
+                        _set_threads(library, 1)
             self._users += 1
             most = min((n for _, n in self._libraries), default=1)
         try:
@@ -60,7 +60,18 @@ class _Blas:
         """Give back its threads."""
         for library, n_threads in self._libraries:
             if n_threads > 1:
-                library.set_num_threads(n_threads)
+                _set_threads(library, n_threads)
+
+
+def _set_threads(library: Any, n_threads: int) -> None:
+    """Set how many threads a library has, whichever thread this is.
+
+    threadpoolctl 3.8 lets the first thread that sets it keep all others from it, without a word.
+    """
+    release = getattr(library, "clear_controlling_thread", lambda force: None)
+    release(force=True)
+    library.set_num_threads(n_threads)
+    release(force=True)
 
 
 @cache
@@ -145,6 +156,16 @@ def team(work: int) -> Iterator[Team]:
         yield Team(
             max(1, min(most, numba.config.NUMBA_NUM_THREADS, _cores(), 1 + work // WORTH_A_THREAD))
         )
+
+
+@contextmanager
+def products_in_one_thread() -> Iterator[None]:
+    """BLAS has one thread: for what must not depend, in its last bits, on how many it may have.
+
+    Teams have theirs all the same.
+    """
+    with _blas().single():
+        yield
 
 
 def in_threads(kernel: Callable[[int, int], None], n_items: int, work: int) -> None:

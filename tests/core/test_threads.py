@@ -1,0 +1,69 @@
+"""BLAS has one thread while a team works, whichever threads ask for it."""
+
+import threading
+
+import pytest
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from omfb.core.kernels.threads import products_in_one_thread, team
+
+
+def blas_threads():
+    return [
+        library.get_num_threads()
+        for library in ThreadpoolController().select(user_api="blas").lib_controllers
+    ]
+
+
+def in_another_thread(function):
+    found = []
+    thread = threading.Thread(target=lambda: found.append(function()))
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+@pytest.fixture
+def before():
+    found = blas_threads()
+    if max(found) < 2:
+        pytest.skip("BLAS has one thread only")
+    return found
+
+
+def within():
+    with products_in_one_thread():
+        return blas_threads()
+
+
+def test_any_thread_may_ask(before):
+    with threadpool_limits(max(before)):  # this thread asked first
+        assert set(in_another_thread(within)) == {1}
+        assert blas_threads() == before
+    assert set(within()) == {1}
+    assert blas_threads() == before
+
+
+def test_the_last_to_leave_gives_the_threads_back(before):
+    entered, leave = threading.Event(), threading.Event()
+
+    def stay():
+        with products_in_one_thread():
+            entered.set()
+            leave.wait(60)
+
+    other = threading.Thread(target=stay)
+    with products_in_one_thread():
+        other.start()
+        entered.wait(60)
+    assert set(blas_threads()) == {1}
+    leave.set()
+    other.join()
+    assert blas_threads() == before
+
+
+def test_a_team_has_its_threads_all_the_same(before):
+    with team(10**9) as helpers:
+        alone = helpers.n_threads
+    with products_in_one_thread(), team(10**9) as helpers:
+        assert helpers.n_threads == alone
