@@ -380,6 +380,16 @@ def test_a_stream_that_could_never_start_is_refused_at_its_first_rows(rng):
     assert not hasattr(model, "components_")
 
 
+def test_rows_that_a_young_stream_cannot_use_are_refused_when_they_come(rng):
+    """Beside rows of 1e-214 those of 1 are spikes, farther off than any product can be."""
+    model = OMFB(3, random_state=0).partial_fit(np.ones((1, 10)))
+    before = snapshot(model)
+    with pytest.raises(ValueError, match="too large beside what the model has learned"):
+        model.partial_fit(1e-214 * rows(rng, 40))
+    assert snapshot(model) == before
+    assert np.isfinite(model.components_).all()
+
+
 def test_a_memory_of_nothing_leaves_a_finite_model(rng):
     model = OMFB(3, random_state=0, memory=1e-300).partial_fit(rows(rng))
     assert np.isfinite(model.components_).all()

@@ -17,7 +17,9 @@ def is_ordinary(values: NDArray[Any]) -> bool:
 
     Others are tried at once: if they cannot be used, they are refused before they are kept.
     """
-    return float(np.nanmax(np.abs(values), initial=0.0)) < float(np.finfo(values.dtype).max) ** 0.25
+    sizes = np.abs(values[values != 0.0])
+    most = float(np.finfo(values.dtype).max) ** 0.2
+    return bool(np.nanmax(sizes, initial=0.0) < most and np.nanmin(sizes, initial=1.0) > 1.0 / most)
 
 
 def made_finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:
