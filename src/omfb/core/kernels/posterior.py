@@ -91,6 +91,17 @@ def code_rows(
                     covariances[t, i, j] = H[i, j]
 
 
+@jit
+def count_systems(starts, features):
+    """How many systems `code_rows` makes of rows."""
+    count = 0
+    for t in range(starts.shape[0] - 1):
+        seen = features[starts[t] : starts[t + 1]]
+        if t == 0 or not same(seen, features[starts[t - 1] : starts[t]]):
+            count += 1
+    return count
+
+
 @inner_jit
 def same(a, b):
     """Whether two lists of features are the same."""

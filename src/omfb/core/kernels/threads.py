@@ -25,6 +25,8 @@ from threadpoolctl import ThreadpoolController
 Task = Callable[[int], None]
 # Multiply-adds that pay for waking another thread, some 50 µs.
 WORTH_A_THREAD = 2_000_000
+# Enough that a thread which is kept waiting leaves most of them to the others.
+MOST_PIECES = 16
 
 
 class _Blas:
@@ -168,15 +170,18 @@ def products_in_one_thread() -> Iterator[None]:
         yield
 
 
-def in_threads(kernel: Callable[[int, int], None], n_items: int, work: int) -> None:
+def in_threads(
+    kernel: Callable[[int, int], None], n_items: int, work: int, most_pieces: int = MOST_PIECES
+) -> None:
     """Call kernel(first, last) over ranges of independent items, in threads where that pays.
 
-    Kernels release the interpreter's lock.
+    Kernels release the interpreter's lock. Each piece does anew what its items share: where that
+    is much, a kernel has fewer pieces.
     """
     if work < 2 * WORTH_A_THREAD or n_items < 2:
         kernel(0, n_items)
         return
-    pieces = min(n_items, 16)
+    pieces = min(n_items, most_pieces)
     bounds = [n_items * part // pieces for part in range(pieces + 1)]
     with team(work) as helpers:
         helpers.run(lambda at: kernel(bounds[at], bounds[at + 1]), pieces)

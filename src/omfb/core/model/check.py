@@ -115,6 +115,10 @@ def hide(
     which = np.flatnonzero(checked & (looked_at | model.gappy))
     if len(which) == 0:
         return [], None
+    if not model.gappy and isinstance(X, np.ndarray) and model.known.all():
+        Y = X[which]
+        if not np.isnan(Y).any():
+            return [], _of_complete(model, Y, mask[which].astype(np.intp))
     rows = _entries(model, X, which)
     owner = _owners(rows)
     visible = model.masks[mask[which][owner], rows.features]
@@ -135,6 +139,41 @@ def hide(
     some = ~visible & (number % np.maximum(1, away // MOST_ENTRIES).astype(int)[owner] == 0)
     shows, hides = (picked(rows, kept).take(chosen[turn]) for kept in (visible, some))
     return forgotten, Hidden(shows, hides, turn)
+
+
+def _of_complete(model: Model, Y: NDArray[Any], mask: NDArray[np.intp]) -> Hidden | None:
+    """What rows that miss nothing show and hide: the same features, if they share a mask."""
+    visible = model.masks.sum(axis=1)[mask]
+    judges = (visible > 0) & (visible < len(model.C))
+    Y, mask = Y[judges], mask[judges]
+    if len(Y) == 0:
+        return None
+    shown, away = [], []
+    for number in np.unique(mask).tolist():
+        some = Y[mask == number]
+        hidden = np.flatnonzero(~model.masks[number])
+        shown.append(_columns(model, some, np.flatnonzero(model.masks[number])))
+        away.append(_columns(model, some, hidden[:: max(1, len(hidden) // MOST_ENTRIES)]))
+    return Hidden(_stacked(shown), _stacked(away), np.argsort(mask, kind="stable"))
+
+
+def _columns(model: Model, Y: NDArray[Any], features: NDArray[np.intp]) -> Rows:
+    """Some columns of complete rows, in units of the noise."""
+    values = (Y[:, features] - model.center[features]) / model.noise[features]
+    starts = len(features) * np.arange(len(Y) + 1)
+    return Rows(starts, np.tile(features.astype(np.int32), len(Y)), values.ravel())
+
+
+def _stacked(parts: list[Rows]) -> Rows:
+    """All rows of several, one after the other."""
+    if len(parts) == 1:
+        return parts[0]
+    counts = np.concatenate([np.diff(part.starts) for part in parts])
+    return Rows(
+        np.concatenate([[0], np.cumsum(counts)]),
+        np.concatenate([part.features for part in parts]),
+        np.concatenate([part.values for part in parts]),
+    )
 
 
 def _entries(model: Model, X: Any, which: NDArray[np.int64]) -> Rows:
@@ -183,19 +222,20 @@ def judge_hidden(model: Model, hidden: Hidden | None) -> Model:
     fade = 1.0 - 1.0 / RECENT_ROWS
     recent = fade**n * model.judged[1] + [float(np.sum(fade ** (n - 1 - turn) * e)) for e in now]
     judged = np.array([model.judged[0] + np.sum(now, axis=1), recent])
-    trial = _votes(model, C, hidden, rows) if model.looks else model.trial
+    trial = _votes(model, C, hidden, rows, codes.X) if model.looks else model.trial
     return replace(
         model, histogram=histogram, judged=judged, trial=trial, checked=model.checked + n
     )
 
 
-def _votes(model: Model, C: Matrix, hidden: Hidden, rows: Whitened) -> Vector:
-    """Votes on dropping outliers, with those of more rows."""
+def _votes(model: Model, C: Matrix, hidden: Hidden, rows: Whitened, X: Matrix) -> Vector:
+    """Votes on dropping outliers, with those of more rows, whose codes as it is done now are X."""
     (_, which, truth), turn, owner = hidden.away, hidden.turn, _owners(hidden.away)
     size, n = (model.noise / model.unit)[which], len(turn)
+    other = codes_of(model, rows, limit=None if model.drops else OUTLIER).X
     plain, dropping = (
         np.bincount(owner, np.clip((truth - _made(C, which, X[owner])) * size, *SQUARED) ** 2, n)
-        for X in (codes_of(model, rows, limit=limit).X for limit in (None, OUTLIER))
+        for X in ((other, X) if model.drops else (X, other))
     )
     vote = (plain - dropping) / np.maximum(plain + dropping, 1e-300)
     fade = 1.0 - 2.0 / (model.checked + 50.0)

@@ -5,11 +5,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.posterior import code_rows
+from ..kernels.posterior import code_rows, count_systems
 from ..kernels.small import invert
-from ..kernels.threads import in_threads
+from ..kernels.threads import MOST_PIECES, in_threads
 from .rows import Whitened
 from .state import Matrix, Model, Vector
+
+# Rows that share a system are many enough in a piece of the work to pay for making it there.
+ROWS_OF_A_PIECE = 8
 
 
 class Codes(NamedTuple):
@@ -95,7 +98,9 @@ def _each(
         )  # fmt: skip
         totals.append((first, total))
 
-    in_threads(part, q, len(entries.values) * r * r)
+    systems = count_systems(entries.starts, entries.features)
+    most_pieces = min(MOST_PIECES, max(systems, q // ROWS_OF_A_PIECE))
+    in_threads(part, q, len(entries.values) * r * r, most_pieces)
     unsure = sum((total for _, total in sorted(totals, key=lambda item: item[0])), np.zeros((r, r)))
     return Codes(X, unsure, residual, freedom, covariances, dropped)
 
