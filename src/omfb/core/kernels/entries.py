@@ -9,22 +9,21 @@ LARGEST = 1e75
 
 
 @jit
-def whiten(Y, center, inverse_noise, out, counts):
+def whiten(Y, center, inverse_noise, reach, out, counts):
     """out = (Y − center) / noise, NaN staying NaN; counts what each row observes.
 
-    Returns the size of the largest.
+    Returns how many are beyond reach. Counting takes several at a time, as a maximum would not.
     """
-    largest = 0.0
+    n_beyond = 0
     for t in range(Y.shape[0]):
         count = 0
         for i in range(Y.shape[1]):
             value = (Y[t, i] - center[i]) * inverse_noise[i]
             out[t, i] = value
-            known = value == value
-            count += known
-            largest = max(largest, abs(value) if known else 0.0)
+            count += value == value
+            n_beyond += abs(value) > reach
         counts[t] = count
-    return largest
+    return n_beyond
 
 
 @jit

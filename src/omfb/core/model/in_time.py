@@ -18,7 +18,8 @@ from .check import outlier_limit
 from .codes import codes_of
 from .encode import Filled, settled
 from .histogram import N_BINS, binned, quantile, rescaled
-from .reach import REACH, believed
+from .reach import believed
+from .rows import REACH
 from .state import Matrix, Memory, Model, Vector
 
 # Rows whose systems are kept at a time.

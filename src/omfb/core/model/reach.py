@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from ..kernels.entries import any_beyond
 from ..kernels.shared import Rows
 from .codes import codes_of
-from .rows import Forgotten, Whitened, whitened
+from .rows import REACH, Forgotten, Whitened, whitened
 from .state import Model, Vector
 
-# Deviations of a feature that it reaches to, and how many times what the rest of its row says.
-REACH, TIMES = 12.0, 1.75
+# Beyond `REACH` deviations of its feature, an entry is believed so many times what the rest of its
+# row says.
+TIMES = 1.75
 # Rounds in which entries that agree with each other go farther.
 ROUNDS = 5
 # What an entry adds to its own code is taken out of it; not more than this is believed of it.
@@ -37,7 +38,7 @@ def believed(
     if rows.values is None:
         entries = hold_back(model, rows.entries)
         return Whitened(m, None, None, np.diff(entries.starts), entries)
-    values, reach = rows.values, reach_of(model) if rows.largest > REACH else None
+    values, reach = rows.values, None if rows.all_near else reach_of(model)
     if reach is None or not any_beyond(values, reach):
         return rows
     at, features = np.nonzero(np.abs(values) > reach)

@@ -14,6 +14,8 @@ from ..kernels.shared import Rows
 from .state import Model, Vector
 
 SAFE_RANGE = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e25}
+# Deviations that every entry may be off: see `reach`.
+REACH = 12.0
 Forgotten = tuple[int, NDArray[np.int32]]
 """A row, and features of it that are to count as missing."""
 
@@ -29,15 +31,15 @@ class Whitened:
         Which are not missing; None if none is, or there are no `values`.
     shares : ndarray of shape (q,)
         Of the features, how many each row observes.
-    largest : float
-        No value is larger.
+    all_near : bool
+        Whether no value is known to be beyond `REACH`.
     """
 
     def __init__(
         self, n_features: int, values: NDArray[Any] | None, seen: NDArray[np.bool_] | None,
-        counts: NDArray[np.int64], entries: Rows | None = None, largest: float = np.inf,
+        counts: NDArray[np.int64], entries: Rows | None = None, all_near: bool = False,
     ) -> None:  # fmt: skip
-        self.largest = largest
+        self.all_near = all_near
         self.values, self.seen, self._counts, self._entries = values, seen, counts, entries
         self.shares: Vector = counts / n_features
 
@@ -100,20 +102,25 @@ def whitened(
     center = model.center
     if dtype == np.float32 and in_safe_range(model):  # rounded as the data are
         center, inverse = center.astype(dtype), inverse.astype(dtype)
-    largest = whiten(Y, center, inverse, out, counts)
-    if not largest < LARGEST and inverse.dtype == np.float32:
-        largest = whiten(Y, model.center, 1.0 / model.noise, out, counts)
-    if not largest < LARGEST:
+    reach = dtype.type(REACH)
+    all_near = whiten(Y, center, inverse, reach, out, counts) == 0
+    if not all_near and inverse.dtype == np.float32 and not _largest(out) < LARGEST:
+        whiten(Y, model.center, 1.0 / model.noise, reach, out, counts)
+    if not all_near and not _largest(out) < LARGEST:
         check_finite(Y)
         raise too_large()
     for t, features in forgotten:
         out[t, features] = np.nan
         counts[t] -= len(features)
     if len(counts) == 0 or counts.min() == m:
-        return Whitened(m, out, None, counts, largest=largest)
+        return Whitened(m, out, None, counts, all_near=all_near)
     seen = np.empty(Y.shape, bool)
     mark(out, seen)
-    return Whitened(m, out, seen, counts, largest=largest)
+    return Whitened(m, out, seen, counts, all_near=all_near)
+
+
+def _largest(values: NDArray[Any]) -> float:
+    return float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))
 
 
 def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:

@@ -111,7 +111,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
         turn=np.eye(r + 1), kept=1.0,
         known=seen.any(axis=0) | (not settings.scale), first=np.zeros((3, m)),
-        whole=np.all(~seen | (np.round(np.where(seen, rows, 0.0)) == rows), axis=0),
+        whole=_whole(rows, seen),
     )  # fmt: skip
 
 
@@ -142,6 +142,17 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
     return center, np.maximum(np.where(varies, deviation, constant), LEAST_UNIT)
 
 
+def _whole(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which features are integers as far as they are seen."""
+
+    def are(some: Matrix, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return np.asarray(np.all(~shown | (np.round(some) == some), axis=0))
+
+    whole = are(rows[:8], seen[:8])  # most that are not show it at once
+    whole[whole] = are(rows[:, whole], seen[:, whole])
+    return whole
+
+
 def _spikes(
     rows: Matrix, seen: NDArray[np.bool_], center: Vector, unit: Vector
 ) -> NDArray[np.bool_]:
@@ -152,14 +163,14 @@ def _spikes(
     """
     spikes = np.zeros(seen.shape, bool)
     with np.errstate(invalid="ignore", over="ignore"):
-        highest = np.nanmax(np.where(seen, np.abs(rows - center), 0.0), axis=0) / unit
+        known = rows if seen.all() else np.where(seen, rows, center)
+        highest = np.maximum(known.max(axis=0) - center, center - known.min(axis=0)) / unit
         suspect = np.flatnonzero(highest > SUSPECT)
         for i in suspect.tolist():
-            known = rows[seen[:, i], i]
-            away = np.abs(rows[:, i] - np.median(known))
+            away = np.abs(rows[:, i] - np.median(rows[seen[:, i], i]))
             usual = 1.4826 * float(np.median(away[seen[:, i]]))
             far = seen[:, i] & (away > SPIKE * usual)
-            if usual > 0.0 and far.sum() <= MOST_SPIKES * len(known):
+            if usual > 0.0 and far.sum() <= MOST_SPIKES * seen[:, i].sum():
                 spikes[:, i] = far
     return spikes
 
