@@ -206,11 +206,11 @@ def test_an_interrupt_takes_tasks_back_and_leaves_the_model(client, rng, monkeyp
     before = atoms(model)
     taken_back = []
 
-    def interrupted(tasks, futures):
+    def interrupted(client, futures):
         taken_back.extend(futures)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tasks.Tasks, "wait", interrupted)
+    monkeypatch.setattr(features, "finished", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(da.from_array(2 * X, chunks=(100, 5)))
     assert all(future.cancelled() for future in taken_back)

@@ -10,7 +10,6 @@ What comes out depends on the lanes, the seed and the chunks, not on how many wo
 """
 
 import hashlib
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Self
@@ -34,6 +33,7 @@ from .lanes import (
     rows_of,
 )
 from .lazy import is_frame
+from .waiting import gathered
 
 # Lanes where nobody says how many: enough for most clusters, and not too many for few chunks.
 USUAL_LANES = 32
@@ -43,18 +43,6 @@ ROUND_SHARE = 0.25
 BRANCHES = 8
 # Chunks that a sample of rows is taken from, and that tell whether data are the same.
 SAMPLED_CHUNKS, TELLING_CHUNKS, TELLING_ROWS = 32, 3, 16
-
-
-def client_at_hand() -> Any:
-    """The client of a cluster that is in use; None if there is none."""
-    if "distributed" not in sys.modules:  # nobody can have made one
-        return None
-    from distributed import default_client
-
-    try:
-        return default_client()
-    except ValueError:
-        return None
 
 
 class Round(NamedTuple):
@@ -112,7 +100,7 @@ class Rounds(Source):
 
         read = delayed(read_chunk, pure=False)
         chunks = [read(files.paths[at], files.reading, group) for at, group in files.groups]
-        lengths = client.gather(client.compute([delayed(len)(chunk) for chunk in chunks]))
+        lengths = gathered(client, client.compute([delayed(len)(chunk) for chunk in chunks]))
         rounds = cls(chunks, lengths, files.n_features, files.dtype, client, lanes)
         rounds.name, rounds.feature_names = files.name, files.feature_names
         return rounds
@@ -234,7 +222,7 @@ class Rounds(Source):
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
             future = self._client.compute(task)
         try:
-            return future.result()
+            return gathered(self._client, future)
         except BaseException:
             future.cancel()
             raise
