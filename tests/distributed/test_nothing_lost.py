@@ -38,7 +38,7 @@ def test_a_client_that_is_killed_and_one_that_is_interrupted(memory, rng, tmp_pa
     model = OMFB(3, memory=memory, random_state=0, max_iter=PASSES)
 
     def signalled(cluster, number, every):
-        """Rows that a fit in a process of its own has kept, which was signalled in its third pass."""
+        """Rows that a fit in a process of its own has kept; it is signalled in its third pass."""
         words = [FIT, cluster.scheduler_address, memory, PASSES, every]
         process = subprocess.Popen(
             [sys.executable, "-c", *map(str, words)],
