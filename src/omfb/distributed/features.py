@@ -138,6 +138,14 @@ class Features(GroupedSource):
         learner.restore(replace(snapshot, engine=SPREAD, now=Now(state, totals.plus(info))))
         return np.zeros_like(unseen)
 
+    def fraction(self, position: Position) -> float | None:
+        """See `Source.fraction`: by rows, as a chunk may take long."""
+        if position is None:
+            return 0.0
+        (groups, skip), done = position if isinstance(position[0], list) else (position, 0)
+        assert self.n_rows is not None
+        return min(1.0, groups / self.n_groups() + (skip + done) / self.n_rows)
+
     def fingerprint(self) -> dict[str, Any]:
         """See `Source.fingerprint`: by the first rows of some chunks."""
         which = np.linspace(0, self.n_groups() - 1, TELLING_CHUNKS).astype(int)

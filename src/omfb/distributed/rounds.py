@@ -12,6 +12,7 @@ What comes out depends on the lanes, the seed and the chunks, not on how many wo
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -75,6 +76,7 @@ class Rounds(Source):
         client: Any, lanes: int | None = None,
     ) -> None:  # fmt: skip
         self._chunks, self._lengths, self._client = chunks, lengths, client
+        self._firsts = [0, *accumulate(lengths)]
         self._lanes, self._n_rounds = lanes or USUAL_LANES, 1
         self.n_rows, self.n_features, self.dtype = sum(lengths), n_features, dtype
 
@@ -179,7 +181,7 @@ class Rounds(Source):
     # -- tasks ------------------------------------------------------------------------------
 
     def _chunk(self, at: int, seed: int | None) -> Chunk:
-        return Chunk(sum(self._lengths[:at]), None if seed is None else (seed, at))
+        return Chunk(self._firsts[at], None if seed is None else (seed, at))
 
     def _rows(self, at: int, seed: int | None = None) -> Any:
         from dask import delayed
