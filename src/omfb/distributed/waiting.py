@@ -44,7 +44,11 @@ def finished(client: Any, futures: list[Any]) -> None:
     """Wait for futures without asking for what they come to; the first error is raised."""
     from distributed import wait as all_of
 
-    patiently(client, lambda: all_of(futures))
+    def all_done() -> Any:
+        with client.as_current():  # it may not be the one that Dask would ask
+            return all_of(futures)
+
+    patiently(client, all_done)
     for future in futures:
         if future.status != "finished":
             gathered(client, future)
