@@ -1,6 +1,6 @@
 """What a cluster costs and gains: one process, one worker and two, on the same chunks.
 
-    python benchmarks/cluster.py [--rows 1000000] [--features 200] [--components 20]
+    python benchmarks/cluster.py [--rows 1000000] [--features 200] [--components 20] [--keep-memory]
 
 Each worker makes its chunks itself and keeps them in memory, so that learning is measured and not
 reading. The bytes that a round moves are what its tasks are pickled to, beside what is predicted: a
@@ -12,6 +12,7 @@ import json
 import pickle
 import time
 
+import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
@@ -21,6 +22,9 @@ from omfb.core.model import merge
 from omfb.distributed.rounds import rounds_of
 
 NOISE = 0.5
+# Dask lets its workers give back memory early. It is a side effect that they fetch each array above
+# 128 kB anew from the system; with this only those above 32 MB, as other processes do.
+KEPT = {"distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 1 << 25}
 
 
 def chunk(seed, n_rows, n_features, rank):
@@ -70,6 +74,7 @@ def main():
         "rows": 1_000_000, "features": 200, "components": 20, "chunk": 10_000, "lanes": 32,
     }.items():  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--keep-memory", action="store_true", help="see KEPT")
     parser.add_argument("--out", help="a JSON file for the results")
     asked = parser.parse_args()
     n, m, r = asked.rows, asked.features, asked.components
@@ -83,8 +88,9 @@ def main():
     del X
     for workers in (1, 2):
         with (
+            dask.config.set(KEPT if asked.keep_memory else {}),
             LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=None
+                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
             ) as cluster,
             Client(cluster) as client,
         ):

@@ -200,17 +200,32 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(client, rng, tmp_path, 
     assert np.array_equal(atoms(model), whole)
 
 
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_how_far_it_is(shuffle, client, rng, monkeypatch):
+    """Within chunks, and while a window of rows is shuffled, too."""
+    monkeypatch.setattr("omfb.learner.fit_stream.rows_per_block", lambda *_: 30)
+    monkeypatch.setattr("omfb.learner.fit_stream.WHOLE_BYTES", 0)
+    monkeypatch.setattr(features, "longest_step", lambda *_: 30)
+    source = Features(da.from_array(rows(rng, 300, 12), chunks=(150, 5)), client, 3)
+    done = []
+    paper(shuffle=shuffle, max_iter=2).fit_source(
+        source, on_block=lambda progress: done.append(round(20 * progress.done))
+    )
+    assert sorted(set(done)) == list(range(1, 21))
+    assert done == sorted(done)
+
+
 def test_an_interrupt_takes_tasks_back_and_leaves_the_model(client, rng, monkeypatch):
     X = rows(rng, 300, 12)
     model = paper().fit(da.from_array(X, chunks=(100, 5)))
     before = atoms(model)
     taken_back = []
 
-    def interrupted(tasks, futures):
+    def interrupted(client, futures):
         taken_back.extend(futures)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(tasks.Tasks, "wait", interrupted)
+    monkeypatch.setattr(features, "finished", interrupted)
     with pytest.raises(KeyboardInterrupt):
         model.fit(da.from_array(2 * X, chunks=(100, 5)))
     assert all(future.cancelled() for future in taken_back)

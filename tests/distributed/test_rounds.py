@@ -14,7 +14,6 @@ from distributed import Client, LocalCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
-import omfb.estimators.base
 from omfb import OMFB, OMFBImputer
 from omfb.distributed.rounds import Rounds, rounds_of
 from omfb.learner.checkpoints import CheckpointError
@@ -23,23 +22,13 @@ from omfb.learner.fit_stream import StopFitting
 from ..making import BOTH, ENGINES, GIVEN, rows
 
 
-class OneProcess:
-    """What `Rounds` needs of a client, without a cluster."""
-
-    def compute(self, task):
-        (self._result,) = dask.compute(task, scheduler="synchronous")
-        return self
-
-    def result(self):
-        return self._result
-
-    def cancel(self):
-        pass
-
-
-@pytest.fixture
-def one_process(monkeypatch):
-    monkeypatch.setattr(omfb.estimators.base, "client_at_hand", OneProcess)
+@pytest.fixture(scope="module")
+def one_process():
+    """A cluster of one thread in this process."""
+    with Client(
+        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"
+    ) as client:
+        yield client
 
 
 @pytest.fixture(scope="module")
@@ -148,7 +137,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(rng, one_process, tmp_p
 
         stopped = OMFBImputer(3, random_state=0, max_iter=2)
         with pytest.raises(StopFitting):
-            stopped.fit_source(Rounds.of_collection(X, OneProcess(), 4), on_block=stop, **fit)
+            stopped.fit_source(Rounds.of_collection(X, one_process, 4), on_block=stop, **fit)
         assert OMFBImputer.load(tmp_path / "c").n_samples_seen_ > 0
         with pytest.raises(CheckpointError, match="other data"):  # other lanes, other rounds
             OMFBImputer(3, random_state=0, max_iter=2).fit(X, lanes=5, resume=True, **fit)
@@ -156,11 +145,11 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(rng, one_process, tmp_p
         assert saved(model, tmp_path) == saved(whole, tmp_path)
 
 
-def test_workers_change_nothing(client, rng, tmp_path):
+def test_workers_change_nothing(one_process, client, rng, tmp_path):
     """Killed, added, or none at all: the bits stay."""
     X = da.from_array(rows(rng, 3000, 12, holes=0.2), chunks=(100, 12))
     here = OMFBImputer(5, random_state=0)
-    here.fit_source(Rounds.of_collection(X, OneProcess(), 8))
+    here.fit_source(Rounds.of_collection(X, one_process, 8))
     expected = saved(here, tmp_path)
     assert saved(OMFBImputer(5, random_state=0).fit(X, lanes=8), tmp_path) == expected
 

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/reliability.md"
-PACKAGES = ("omfb", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas")
+PACKAGES = ("omfb", "numpy", "scipy", "scikit-learn", "numba", "pyarrow", "pandas", "distributed")
 
 
 def write_section(name: str, command: str, table: list[str]) -> None:

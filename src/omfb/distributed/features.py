@@ -45,6 +45,7 @@ from ..streams.blocks import as_rows, check_kind, float_type
 from ..streams.grouped import GroupedSource
 from .spread import SPREAD, slices_of, spread
 from .tasks import Tasks, homes_of
+from .waiting import finished, gathered
 
 # Chunks, and rows of each, that tell whether data are the same.
 TELLING_CHUNKS, TELLING_ROWS = 3, 16
@@ -137,13 +138,21 @@ class Features(GroupedSource):
         learner.restore(replace(snapshot, engine=SPREAD, now=Now(state, totals.plus(info))))
         return np.zeros_like(unseen)
 
+    def fraction(self, position: Position) -> float | None:
+        """See `Source.fraction`: by rows, as a chunk may take long."""
+        if position is None:
+            return 0.0
+        (groups, skip), done = position if isinstance(position[0], list) else (position, 0)
+        assert self.n_rows is not None
+        return min(1.0, groups / self.n_groups() + (skip + done) / self.n_rows)
+
     def fingerprint(self) -> dict[str, Any]:
         """See `Source.fingerprint`: by the first rows of some chunks."""
         which = np.linspace(0, self.n_groups() - 1, TELLING_CHUNKS).astype(int)
         numbers = np.concatenate([next(self.read(at, 0))[:TELLING_ROWS] for at in which])
         with Tasks(self._client, len(self._widths)) as tasks:
             rows = self._rows(np.unique(numbers), {})
-            digests = self._client.gather(tasks.each(digest_of, rows.slices))
+            digests = gathered(self._client, tasks.each(digest_of, rows.slices))
         return {
             "n_features": self.n_features, "n_rows": self.n_rows, "dtype": str(self.dtype),
             "chunks": str((self._edges.tolist(), self._widths)), "content": " ".join(digests),
@@ -189,7 +198,7 @@ class Features(GroupedSource):
         """The state before the first step; see `omfb.core.start`."""
         r, init, seed = self._r, snapshot.init, snapshot.seed
         head = tasks.each(first_rows, block.slices, window_length(r))
-        most = float(np.max(self._client.gather(tasks.each(largest, head))))
+        most = float(np.max(gathered(self._client, tasks.each(largest, head))))
         if not math.isfinite(most):
             raise too_large()
         scale = scale_of(most, self.dtype)
@@ -221,12 +230,12 @@ class Features(GroupedSource):
         if small.G.diagonal().min() < 0.0:
             # Rows of sizes so different that rounding took over: what C is counts.
             small = replace(small, G=tasks.sum(tasks.each(atom_products, C)), drift=0)
-        tasks.wait(C)
+        finished(self._client, C)
         return replace(small, C=self._spread(C, r)), total.sound()
 
     def _named(self, tasks: "Tasks", error: Exception, block: Rows) -> Exception:
         """The error, or the one that names what is wrong with the rows if something is."""
-        found = self._client.gather(tasks.each(unusable, block.slices))
+        found = gathered(self._client, tasks.each(unusable, block.slices))
         for first_feature, where in zip(self._firsts, found, strict=True):
             if where is not None:
                 row, column = int(block.numbers[where[0]]), first_feature + where[1]

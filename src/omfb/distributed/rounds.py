@@ -10,9 +10,9 @@ What comes out depends on the lanes, the seed and the chunks, not on how many wo
 """
 
 import hashlib
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -34,6 +34,7 @@ from .lanes import (
     rows_of,
 )
 from .lazy import is_frame
+from .waiting import gathered
 
 # Lanes where nobody says how many: enough for most clusters, and not too many for few chunks.
 USUAL_LANES = 32
@@ -43,18 +44,6 @@ ROUND_SHARE = 0.25
 BRANCHES = 8
 # Chunks that a sample of rows is taken from, and that tell whether data are the same.
 SAMPLED_CHUNKS, TELLING_CHUNKS, TELLING_ROWS = 32, 3, 16
-
-
-def client_at_hand() -> Any:
-    """The client of a cluster that is in use; None if there is none."""
-    if "distributed" not in sys.modules:  # nobody can have made one
-        return None
-    from distributed import default_client
-
-    try:
-        return default_client()
-    except ValueError:
-        return None
 
 
 class Round(NamedTuple):
@@ -87,6 +76,7 @@ class Rounds(Source):
         client: Any, lanes: int | None = None,
     ) -> None:  # fmt: skip
         self._chunks, self._lengths, self._client = chunks, lengths, client
+        self._firsts = [0, *accumulate(lengths)]
         self._lanes, self._n_rounds = lanes or USUAL_LANES, 1
         self.n_rows, self.n_features, self.dtype = sum(lengths), n_features, dtype
 
@@ -112,7 +102,7 @@ class Rounds(Source):
 
         read = delayed(read_chunk, pure=False)
         chunks = [read(files.paths[at], files.reading, group) for at, group in files.groups]
-        lengths = client.gather(client.compute([delayed(len)(chunk) for chunk in chunks]))
+        lengths = gathered(client, client.compute([delayed(len)(chunk) for chunk in chunks]))
         rounds = cls(chunks, lengths, files.n_features, files.dtype, client, lanes)
         rounds.name, rounds.feature_names = files.name, files.feature_names
         return rounds
@@ -191,7 +181,7 @@ class Rounds(Source):
     # -- tasks ------------------------------------------------------------------------------
 
     def _chunk(self, at: int, seed: int | None) -> Chunk:
-        return Chunk(sum(self._lengths[:at]), None if seed is None else (seed, at))
+        return Chunk(self._firsts[at], None if seed is None else (seed, at))
 
     def _rows(self, at: int, seed: int | None = None) -> Any:
         from dask import delayed
@@ -234,7 +224,7 @@ class Rounds(Source):
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
             future = self._client.compute(task)
         try:
-            return future.result()
+            return gathered(self._client, future)
         except BaseException:
             future.cancel()
             raise

@@ -19,6 +19,7 @@ from ..core.merge import Evidence
 from ..core.slices import without_features
 from ..core.state import Info, State
 from ..learner.engine import Broyden
+from .waiting import brought
 
 # Of the memory that is free here, what a dictionary that is brought here may take.
 ROOM = 0.5
@@ -190,7 +191,7 @@ class Spread(Broyden):
                 f"which there is no room here. Let the workers write it: "
                 f"dask.array.to_npy_stack(folder, model.components_, axis=1)."
             )
-        return replace(state, C=np.asarray(state.C))
+        return replace(state, C=brought(state.C))
 
     def fill(self, state: State, rows: Any) -> NoReturn:
         """See `Engine.fill`."""

@@ -8,6 +8,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from .waiting import gathered
+
 # So many are added up by one task.
 ADDED_AT_ONCE = 8
 
@@ -55,18 +57,9 @@ class Tasks:
         while len(parts) > ADDED_AT_ONCE:
             starts = range(0, len(parts), ADDED_AT_ONCE)
             parts = [self.one(reduce, add, parts[at : at + ADDED_AT_ONCE]) for at in starts]
-        total = reduce(add, self._client.gather(parts))
+        total = reduce(add, gathered(self._client, parts))
         self._made.clear()  # nothing is left to be taken back
         return total
-
-    def wait(self, tasks: list[Any]) -> None:
-        """Wait for tasks without asking for what they come to; the first error is raised."""
-        from distributed import wait
-
-        wait(tasks)
-        for task in tasks:
-            if task.status != "finished":
-                task.result()
 
 
 def homes_of(client: Any, n_slices: int) -> list[dict[str, Any]]:

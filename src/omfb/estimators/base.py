@@ -14,7 +14,8 @@ from ..core.rule import checked_count
 from ..core.state import Info
 from ..distributed.features import Features
 from ..distributed.lazy import is_dask, lazy_score
-from ..distributed.rounds import Rounds, client_at_hand
+from ..distributed.rounds import Rounds
+from ..distributed.waiting import client_at_hand
 from ..formats import is_stream, open_stream
 from ..learner.fit_stream import fit_stream, learn_block
 from ..learner.learner import Learner
