@@ -238,6 +238,16 @@ def test_a_drift_shows_in_the_recent_error(rng):
     assert model.recent_error_ > model.prequential_error_ > 0.9 * overall
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+def test_the_running_error_is_told_after_several_passes(rng, missing):
+    """Complete rows hide nothing in a second pass: what the first one found stays."""
+    X = rng.standard_normal((600, 2)) @ rng.standard_normal((2, 8))
+    X += 0.3 * rng.standard_normal(X.shape)
+    X[rng.random(X.shape) < missing] = np.nan
+    once, twice = (OMFB(random_state=0, max_iter=n).fit(X) for n in (1, 2))
+    assert 0.5 * once.prequential_error_ < twice.prequential_error_ <= once.prequential_error_
+
+
 @BOTH
 def test_what_was_found(rng, estimator):
     Y = rows(rng, 4000, m=12) + 7.0

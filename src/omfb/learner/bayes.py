@@ -96,6 +96,10 @@ class Bayes:
         outliers = np.zeros_like(state.outliers)  # as many as in one pass, not in all
         return replace(state, pass_rows=state.pass_rows or state.n_seen, outliers=outliers)
 
+    def judges_again(self, state: Model) -> bool:
+        """See `Engine.judges_again`: complete rows have been seen, whatever they hid."""
+        return state.gappy
+
     def sample_rows(self, n_features: int) -> int:
         """See `Engine.sample_rows`."""
         return max(256, min(4096, SAMPLE_ENTRIES // n_features))

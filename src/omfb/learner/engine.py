@@ -99,6 +99,9 @@ class Engine(Protocol):
     def begin_pass(self, state: Any) -> Any:
         """The state at the beginning of another pass: no row comes before the next."""
 
+    def judges_again(self, state: Any) -> bool:
+        """Whether rows are judged in later passes as well as in the first."""
+
     def sample_rows(self, n_features: int) -> int:
         """How many rows `conclude` is to be shown."""
 
@@ -214,6 +217,10 @@ class Broyden:
     def begin_pass(self, state: State) -> State:
         """See `Engine.begin_pass`."""
         return replace(state, code=None)
+
+    def judges_again(self, state: State) -> bool:
+        """See `Engine.judges_again`."""
+        return True
 
     def sample_rows(self, n_features: int) -> int:
         """See `Engine.sample_rows`."""
