@@ -38,6 +38,9 @@ CONSTANT = 1e-10
 # Deviations that make a feature suspect of spikes, robust ones that make a spike, and which share
 # of the entries may be some.
 SUSPECT, SPIKE, MOST_SPIKES = 6.0, 12.0, 0.03
+# How many times as far off as all others spikes stand alone, and what that counts for among the
+# votes on dropping outliers: as much as so many rows that half agree.
+GAP, VOTES_OF_THE_HEAD = 2.5, (100.0, 50.0, 25.0)
 # Of the noise that the head shows: with less of it, the first codes follow the rows more closely,
 # and the dictionary learns faster. The first revision puts it right.
 TRUSTING = 0.3
@@ -78,7 +81,9 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     if gappy:
         seen = seen & ~kept_back(head, seen, masks)
     center, unit = _units(rows, seen, settings)
-    spikes = _spikes(rows, seen, center, unit) if settings.outliers else np.zeros_like(seen)
+    spikes, alone = np.zeros_like(seen), False
+    if settings.outliers:
+        spikes, alone = _spikes(rows, seen, center, unit)
     if spikes.any():
         gappy, seen = True, seen & ~spikes
         center, unit = _units(rows, seen, settings)
@@ -106,7 +111,8 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         n_seen=0, n_entries=0,
         batch_left=batch, period_left=period_rows(0, r, batch, settings.memory),
         gappy=gappy, pass_rows=0, masks=masks,
-        histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)), trial=np.zeros(3),
+        histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)),
+        trial=np.array(VOTES_OF_THE_HEAD if alone else (0.0, 0.0, 0.0)),
         looks=bool(spikes.any()), drops=bool(spikes.any()),
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
         turn=np.eye(r + 1), kept=1.0,
@@ -155,13 +161,14 @@ def _whole(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def _spikes(
     rows: Matrix, seen: NDArray[np.bool_], center: Vector, unit: Vector
-) -> NDArray[np.bool_]:
+) -> tuple[NDArray[np.bool_], bool]:
     """Entries of the head so far off that they would make the units of their features.
 
     Looked for where a feature has entries many deviations off, and measured by its median absolute
-    deviation, which they do not change. Many of them are no spikes but how the feature is.
+    deviation, which they do not change. Many of them are no spikes but how the feature is. Also
+    returns whether they stand alone: heavy tails have no gap between what is far and the rest.
     """
-    spikes = np.zeros(seen.shape, bool)
+    spikes, gaps = np.zeros(seen.shape, bool), []
     with np.errstate(invalid="ignore", over="ignore"):
         known = rows if seen.all() else np.where(seen, rows, center)
         highest = np.maximum(known.max(axis=0) - center, center - known.min(axis=0)) / unit
@@ -172,7 +179,9 @@ def _spikes(
             far = seen[:, i] & (away > SPIKE * usual)
             if usual > 0.0 and far.sum() <= MOST_SPIKES * seen[:, i].sum():
                 spikes[:, i] = far
-    return spikes
+                if far.any():
+                    gaps.append(away[far].min() / away[seen[:, i] & ~far].max())
+    return spikes, bool(gaps and np.median(gaps) > GAP)
 
 
 def _directions(Z: Matrix, share: float, r: int, rng: np.random.Generator) -> tuple[Matrix, float]:
