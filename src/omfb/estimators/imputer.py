@@ -93,9 +93,9 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
     residuals_ : ndarray of shape (n_rows, n_features)
         What is not explained of the last row, or of the last rows if they are in time.
     prequential_error_ : float
-        Relative error over the last pass, of entries that were hidden from their rows' codes
-        and that the dictionary had not learned from; with `memory=0`, of each row before the
-        dictionary learned from it.
+        Relative error over the last pass (over the first, if no entry is missing), of entries
+        that were hidden from their rows' codes and that the dictionary had not learned from;
+        with `memory=0`, of each row before the dictionary learned from it.
     recent_error_ : float
         The same of the last rows only: it rises when the data change.
     n_samples_seen_ : int

@@ -99,6 +99,9 @@ class Engine(Protocol):
     def begin_pass(self, state: Any) -> Any:
         """The state at the beginning of another pass: no row comes before the next."""
 
+    def judges(self, state: Any) -> bool:
+        """Whether the next rows tell how large the error is."""
+
     def sample_rows(self, n_features: int) -> int:
         """How many rows `conclude` is to be shown."""
 
@@ -214,6 +217,10 @@ class Broyden:
     def begin_pass(self, state: State) -> State:
         """See `Engine.begin_pass`."""
         return replace(state, code=None)
+
+    def judges(self, state: State) -> bool:
+        """See `Engine.judges`."""
+        return True
 
     def sample_rows(self, n_features: int) -> int:
         """See `Engine.sample_rows`."""

@@ -255,10 +255,11 @@ class Learner:
         return self.fill(row) if self.engine.turns_atoms or codes is None else self.decode(codes)
 
     def begin_pass(self) -> None:
-        """Begin another pass over the rows: energies are counted anew."""
-        state = self.state
+        """Begin another pass over the rows: energies are counted anew, if there will be any."""
+        now = self.now
         with self._lock:
-            self._now = Now(self.engine.begin_pass(state))
+            state = self.engine.begin_pass(now.state)
+            self._now = Now(state, NOTHING if self.engine.judges(state) else now.totals)
 
     def conclude(self, sample: GetRows, last_rows: GetRows) -> None:
         """Find what is left to find at the end of a fit; see `Engine.conclude`."""
