@@ -51,6 +51,15 @@ def test_input_files_are_never_overwritten(server, folder):
         ):
             message = one_line(server.run(*words, cwd=folder), 2)
             assert "would be overwritten" in message
+    x = folder / "x.csv"
+    for words in (["fit", "-", "-o", "x.csv"], ["complete", "-", "-m", "m.omfb", "-o", "x.csv"]):
+        message = one_line(server.run(*words, cwd=folder, stdin=x), 2)
+        assert "x.csv: would be overwritten, but it is standard input" in message
+    done = _shell("omfb complete x.csv -m m.omfb >> x.csv", folder)
+    assert "standard output: would be overwritten, but it is x.csv" in one_line(done, 2)
+    os.symlink("m.omfb", folder / "atoms.png")
+    message = one_line(server.run("info", "m.omfb", "--atoms", "2x3", "atoms.png", cwd=folder), 2)
+    assert "would be overwritten" in message
     np.save(folder / "start.npy", np.ones((2, 6)))
     words = ["fit", "x.csv", "-r", 2, "--init", "start.npy", "-o", "start.npy"]
     assert "would be overwritten" in one_line(server.run(*words, cwd=folder), 2)
