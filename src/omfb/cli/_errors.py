@@ -112,7 +112,7 @@ def refuse_overwriting(inputs: list[Any], outputs: list[Any]) -> None:
             if both_files and os.path.samefile(output, other):
                 one, two = (STANDARD.get(path, path) for path in (output, other))
                 raise UsageError(f"{one}: would be overwritten, but it is {two}, in use here")
-    named = [os.path.realpath(output) for output in written if output != 1]
+    named = [os.path.realpath(path) for path in outputs if path is not None and str(path) != "-"]
     for name in named:
         if named.count(name) > 1 and not _is_device(name):
             raise UsageError(f"{name}: cannot be written for two purposes at once")

@@ -21,11 +21,12 @@ from ..learner.learner import Learner
 from ..learner.progress import shown_progress
 from ..streams import Source
 from ..streams.arrays import ArraySource
+from ..streams.frames import checked_frame, has_columns
 from .belief import BeliefMixin
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
 from .files import SavedMixin, file_header
 from .parameters import Plan, check_init, check_parameters, passes_for, plan_of
-from .validation import Checked, first_rows, has_times, next_rows, refuse_non_numeric
+from .validation import Checked, first_rows, has_times, next_rows
 
 
 class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -338,9 +339,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
 
     def _numbers(self, X: Any) -> Any:
         """The columns of a Dask collection that are learned from."""
-        if hasattr(X, "columns"):
-            refuse_non_numeric(X)
-        return X
+        return checked_frame(X) if has_columns(X) else X
 
     def _source(self, X: Any) -> Source:
         """X as a stream; arrays are checked by scikit-learn."""
