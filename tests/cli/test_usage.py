@@ -143,6 +143,16 @@ def test_the_command_says_what_it_took_for_what_and_quiet_says_nothing(server, f
 
 
 def test_errors_use_the_words_of_the_command_line(server, folder):
+    words = ["fit", "x.csv", "-o", "n", "--memory", 0, "--smooth", 1]
+    message = one_line(server.run(*words, cwd=folder), 2)
+    assert "(--no-shuffle)" in message
+    assert "shuffle=" not in message
+    for seed in (-1, 2**32, 10**30):
+        words = ["fit", "x.csv", "-o", "n", "--seed", seed]
+        assert "'--seed'" in one_line(server.run(*words, cwd=folder), 2)
+    (folder / "codes.csv").write_text("1,2\n1,\n")
+    message = one_line(server.run("inverse", "codes.csv", "-m", "m.omfb", cwd=folder), 1)
+    assert "codes.csv contains NaN or infinity" in message
     (folder / "bad.csv").write_text("a,b\n1,2\n3,x\n")
     assert "(--exclude)" in one_line(server.run("fit", "bad.csv", "-o", "n", cwd=folder), 1)
     (folder / "bad.csv").write_text('a,b\n1,2\n3,"2,5"\n')

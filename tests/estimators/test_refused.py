@@ -77,7 +77,7 @@ def test_a_rule_that_ties_rows_to_those_before_them_needs_their_order(rng, estim
     model = estimator(3, **given(random_state=0)).fit(X).set_params(smooth=0.5)
     before = snapshot(model)
     for call in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match=r"smooth=0\.5 .* set shuffle=False"):
+        with pytest.raises(ValueError, match=r"smooth=0\.5 .* \(shuffle=False\)"):
             call(X)
         assert snapshot(model) == before
     model.set_params(shuffle=False).fit(X)
@@ -108,6 +108,33 @@ def test_a_fitted_model_does_not_become_one_of_another_kind(rng, estimator):
                 call(X)
         assert snapshot(model) == before
         model.fit(X)
+
+
+@BOTH
+@pytest.mark.parametrize("choice", [{"noise": "shared"}, {"noise": "loud"}, {"in_time": True}])
+def test_what_a_rule_cannot_obey_is_refused(rng, estimator, choice):
+    with pytest.raises(ValueError, match=f"{next(iter(choice))}=.* leave .* out"):
+        estimator(3, memory=0.0, **choice).fit(rows(rng))
+
+
+@BOTH
+@pytest.mark.parametrize("seed", [-1, 2**32, "seed", 0.5])
+def test_a_seed_that_is_none_is_refused_by_name(rng, estimator, seed):
+    with pytest.raises(ValueError, match=r"random_state must be a seed \(from 0 to 4294967295\)"):
+        estimator(3, random_state=seed).fit(rows(rng))
+
+
+@BOTH
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_there_are_fewer_components_than_features_unless_more_are_asked_for(rng, estimator, holes):
+    """With as many, every row is explained in full, and errors of 0 tell nothing."""
+    X = rows(rng, 200, m=6, holes=holes)
+    model = estimator(memory=0.0, random_state=0).fit(X)
+    assert model.components_.shape == (5, 6)
+    assert estimator(random_state=0).fit(X).prequential_error_ > 0.0
+    assert estimator(60, random_state=0).fit(X).components_.shape == (6, 6)
+    if holes == 0.0:  # of fewer entries than atoms nothing is left
+        assert model.prequential_error_ > 0.0
 
 
 @BOTH

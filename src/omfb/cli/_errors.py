@@ -40,7 +40,10 @@ def printable(text: str) -> str:
 
 def option(parameter: str) -> str:
     """What the command line calls a parameter of the library."""
-    return "--header/--no-header" if parameter == "header" else f"--{parameter}"
+    name, _, value = parameter.partition("=")
+    if name == "header":
+        return "--header/--no-header"
+    return f"--no-{name}" if value == "False" else f"--{name}"
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -73,10 +76,15 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 def _message_and_code(error: ValueError) -> tuple[str, int]:
     """The message in the words of the command line, and the exit code."""
     from ..formats import FormatError
-    from ..streams import DataError
 
-    message = error.shown(option) if isinstance(error, DataError) else str(error)
-    return message, USAGE if isinstance(error, FormatError) else DATA
+    return in_options(error), USAGE if isinstance(error, FormatError) else DATA
+
+
+def in_options(error: Exception) -> str:
+    """What an error says, in the words of the command line."""
+    from ..streams.base import HintedError
+
+    return error.shown(option) if isinstance(error, HintedError) else str(error)
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -37,7 +37,7 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     n_components : int or None, default=None
         At most so many components; those that the data do not need are switched off. None is half
         the number of features, two thirds of up to 60, at least 10 and at most 100 (30 with
-        `memory=0`).
+        `memory=0`); always fewer than features.
     lam : float or None, default=None
         How many rows the first dictionary weighs. None is a third of those it is made from.
     memory : float, default=1.0

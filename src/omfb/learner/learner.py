@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.blocks import check_finite, too_large
+from ..core.blocks import UnusableError, check_finite, too_large
 from ..core.rule import NUMBERS, Rule, checked_count
 from ..core.state import Info
 from .engine import BROYDEN, AnyState, Engine, GetRows, Init
@@ -414,5 +414,5 @@ def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
     """Rows from codes; what the type cannot hold becomes the largest number that it can."""
     rows = engine.decode(state, codes)
     if not np.isfinite(rows).all() and not np.isfinite(codes).all():
-        raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
+        raise UnusableError("contains NaN or infinity, but codes are finite numbers.")
     return made_finite(rows, codes)
