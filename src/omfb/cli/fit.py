@@ -275,11 +275,10 @@ def _how_to_go_on(source: Any, checkpoint: Path | None, n_rows: int) -> str:
 
 
 def _report(model: Any, source: Any, unseen: Any, output: Path) -> None:
-    from ..estimators.base import unobserved
+    from ..estimators.base import doubts
 
-    warning = unobserved(unseen, source.feature_names)
-    if warning is not None:
-        say(f"omfb: {warning}")
+    for doubt in doubts(unseen, source.feature_names):
+        say(f"omfb: {doubt}")
     say(
         f"{output}: {model.n_components_} components of {source.n_features} features, from "
         f"{model.n_samples_seen_} rows, running error {model.prequential_error_:.4g}"
