@@ -211,6 +211,7 @@ def test_closed_and_full_streams_give_one_line(folder, words):
     assert b"Traceback" not in done.stderr
     assert message in done.stderr.lower()
     assert done.stderr.count(b"\n") == (1 if message else 0)
+    assert done.stdout == b""  # where messages would end up
     if "-o y.csv" in words and code == 0:
         lines = (folder / "y.csv").read_bytes().splitlines()
         assert len(lines) == 201
