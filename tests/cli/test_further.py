@@ -206,6 +206,22 @@ def test_tables_without_names_and_lists_get_further_cells(server, folder, tmp_pa
     np.testing.assert_allclose(lists, np.hstack(expected), rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize("in_time", ["--in-time", "--no-in-time"])
+def test_bounds_near_the_end_of_a_types_range_are_finite(server, tmp_path, in_time):
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (200, 2)) @ rng.normal(size=(2, 6))
+    X = np.where(rng.random(X.shape) < 0.3, np.nan, 3.3e38 * (X / np.abs(X).max()))
+    pd.DataFrame(X.astype(np.float32), columns=NAMES).to_parquet(tmp_path / "x.parquet")
+    words = ["fit", "x.parquet", "--seed", 0, "-q", "-o", "m.omfb", in_time]
+    succeeded(server.run(*words, cwd=tmp_path))
+    for learn in ([], ["--learn", "-q"]):
+        words = ["complete", "x.parquet", "-m", "m.omfb", "-o", "y.parquet", "--std", *learn]
+        succeeded(server.run(*words, "--interval", 0.99, cwd=tmp_path))
+        table = _table(tmp_path / "y.parquet")
+        assert table.shape == (200, 24)
+        assert np.isfinite(table.to_numpy()).all()
+
+
 @pytest.mark.parametrize("target", ["y.npy", "y.npz"])
 def test_arrays_have_no_place_for_further_columns(server, folder, tmp_path, target):
     for source in ("x.npy", "x.csv"):

@@ -51,6 +51,15 @@ def test_input_files_are_never_overwritten(server, folder):
         ):
             message = one_line(server.run(*words, cwd=folder), 2)
             assert "would be overwritten" in message
+    x = folder / "x.csv"
+    for words in (["fit", "-", "-o", "x.csv"], ["complete", "-", "-m", "m.omfb", "-o", "x.csv"]):
+        message = one_line(server.run(*words, cwd=folder, stdin=x), 2)
+        assert "x.csv: would be overwritten, but it is standard input" in message
+    done = _shell("omfb complete x.csv -m m.omfb >> x.csv", folder)
+    assert "standard output: would be overwritten, but it is x.csv" in one_line(done, 2)
+    os.symlink("m.omfb", folder / "atoms.png")
+    message = one_line(server.run("info", "m.omfb", "--atoms", "2x3", "atoms.png", cwd=folder), 2)
+    assert "would be overwritten" in message
     np.save(folder / "start.npy", np.ones((2, 6)))
     words = ["fit", "x.csv", "-r", 2, "--init", "start.npy", "-o", "start.npy"]
     assert "would be overwritten" in one_line(server.run(*words, cwd=folder), 2)
@@ -134,6 +143,16 @@ def test_the_command_says_what_it_took_for_what_and_quiet_says_nothing(server, f
 
 
 def test_errors_use_the_words_of_the_command_line(server, folder):
+    words = ["fit", "x.csv", "-o", "n", "--memory", 0, "--smooth", 1]
+    message = one_line(server.run(*words, cwd=folder), 2)
+    assert "(--no-shuffle)" in message
+    assert "shuffle=" not in message
+    for seed in (-1, 2**32, 10**30):
+        words = ["fit", "x.csv", "-o", "n", "--seed", seed]
+        assert "'--seed'" in one_line(server.run(*words, cwd=folder), 2)
+    (folder / "codes.csv").write_text("1,2\n1,\n")
+    message = one_line(server.run("inverse", "codes.csv", "-m", "m.omfb", cwd=folder), 1)
+    assert "codes.csv contains NaN or infinity" in message
     (folder / "bad.csv").write_text("a,b\n1,2\n3,x\n")
     assert "(--exclude)" in one_line(server.run("fit", "bad.csv", "-o", "n", cwd=folder), 1)
     (folder / "bad.csv").write_text('a,b\n1,2\n3,"2,5"\n')
@@ -192,6 +211,7 @@ def test_closed_and_full_streams_give_one_line(folder, words):
     assert b"Traceback" not in done.stderr
     assert message in done.stderr.lower()
     assert done.stderr.count(b"\n") == (1 if message else 0)
+    assert done.stdout == b""  # where messages would end up
     if "-o y.csv" in words and code == 0:
         lines = (folder / "y.csv").read_bytes().splitlines()
         assert len(lines) == 201

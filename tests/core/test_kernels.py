@@ -1,5 +1,6 @@
 """Kernels on their own: compiled or not, how often compiled, and the linear algebra in them."""
 
+import errno
 import json
 import os
 import subprocess
@@ -9,10 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numba.core import caching
 
 import omfb
 from omfb import Rule
 from omfb.core.kernels import chain, codes, missing, small, threads
+from omfb.core.kernels.compiling import jit
 
 from .. import reference
 
@@ -129,6 +132,20 @@ def positive_definite(rng, r, condition=1e3):
     Q, _ = np.linalg.qr(rng.normal(size=(r, r)))
     M = (Q * np.geomspace(1.0, condition, r)) @ Q.T
     return (M + M.T) / 2
+
+
+def test_a_full_disk_keeps_no_kernel_from_being_used(monkeypatch):
+    """Numba would raise an error that names no file."""
+    tried = []
+
+    def full(self, key, data):
+        tried.append(key)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(caching.IndexDataCacheFile, "save", full)
+    monkeypatch.setattr(caching.IndexDataCacheFile, "load", lambda self, key: None)
+    assert jit(lambda x: x + 1.0)(2.0) == 3.0
+    assert len(tried) == 1
 
 
 @given(st.integers(0, 2**32), st.integers(1, 20), st.sampled_from([1e-200, 1.0, 1e200]))

@@ -171,7 +171,8 @@ def test_data_of_any_size_give_the_same_codes(rng, dtype, size, memory, holes, b
     atoms = usual.components_.astype(np.float64)
     assert np.allclose(model.components_ / scale, atoms, rtol=tolerance, atol=tolerance)
     assert np.isclose(model.score(X), usual.score(Y.astype(dtype)), rtol=tolerance)
-    assert np.isclose(model.prequential_error_, usual.prequential_error_, rtol=tolerance)
+    if engine:  # elsewhere, which rows are judged follows from their values
+        assert np.isclose(model.prequential_error_, usual.prequential_error_, rtol=tolerance)
     filled = model.complete(X).astype(np.float64) / scale
     assert np.allclose(filled, usual.complete(Y.astype(dtype)), rtol=tolerance, atol=tolerance)
 

@@ -249,6 +249,36 @@ def test_the_running_error_is_told_after_several_passes(rng, missing):
 
 
 @BOTH
+@pytest.mark.parametrize("in_time", [False, True])
+def test_the_error_of_a_complete_table_is_that_of_its_first_pass(rng, estimator, in_time):
+    """Later passes over complete rows hide nothing: an error of 0 would tell nothing."""
+    X = rows(rng, 300)
+    once = estimator(random_state=0, in_time=in_time, max_iter=1).fit(X)
+    often = estimator(random_state=0, in_time=in_time).fit(X)
+    assert often.n_iter_ == 3
+    assert often.prequential_error_ == once.prequential_error_ > 0.0
+
+
+def test_a_drift_after_a_fit_shows_in_the_recent_error(rng):
+    model = OMFB(random_state=0).fit(rows(rng, 500))
+    error = model.recent_error_
+    model.partial_fit(rows(rng, 1000))  # of other atoms
+    assert model.recent_error_ > 1.5 * error
+
+
+def test_new_rows_after_several_passes_are_new_evidence():
+    """As good as if all rows had come in one stream; those of later passes were no evidence."""
+    rng = np.random.default_rng(1)
+    Y = rng.normal(size=(8000, 5)) @ rng.normal(size=(5, 30)) + rng.normal(size=(8000, 30))
+    X = np.where(rng.random(Y.shape) < 0.2, np.nan, Y)
+    stream = OMFB(random_state=0).partial_fit(X[:6000])
+    model = OMFB(random_state=0).fit(X[:100])
+    assert model.n_iter_ == 3
+    model.partial_fit(X[100:6000])
+    assert model.score(Y[6000:]) == pytest.approx(stream.score(Y[6000:]), abs=0.005)
+
+
+@BOTH
 def test_what_was_found(rng, estimator):
     Y = rows(rng, 4000, m=12) + 7.0
     model = estimator(random_state=0).fit(Y)

@@ -93,7 +93,8 @@ def test_one_pass_in_order_equals_any_chunks(stream):
     """But for the last touch that a short table gets when it has been seen as a whole."""
     X, cuts, model, kind = stream
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bayes, "polished", lambda model, rows: model)
+        for touch in ("polished", "sparing"):
+            patch.setattr(bayes, touch, lambda model, rows: model)
         _check_any_chunks(X, cuts, model, kind)
 
 
@@ -295,11 +296,12 @@ def test_shuffling_permutes_and_uniform_draws_with_replacement():
     assert 320 < missed < 420  # 368 are expected, with a deviation of 10
 
 
-def test_verbose_logs_each_pass(rng, caplog):
+@pytest.mark.parametrize("max_iter", [3, None])
+def test_verbose_logs_each_pass(rng, caplog, max_iter):
     with caplog.at_level(logging.INFO, logger="omfb"):
-        OMFB(3, max_iter=3, verbose=1, random_state=0).fit(rows(rng))
+        OMFB(3, max_iter=max_iter, verbose=1, random_state=0).fit(rows(rng))
         told = [record.getMessage() for record in caplog.records]
-        OMFB(3, max_iter=3, random_state=0).fit(rows(rng))
+        OMFB(3, max_iter=max_iter, random_state=0).fit(rows(rng))
     assert [message.partition(":")[0] for message in told] == [f"pass {i} of 3" for i in (1, 2, 3)]
     assert len(caplog.records) == 3
 

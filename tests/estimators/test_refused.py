@@ -1,6 +1,7 @@
 """What is refused: named, with what to do, and before anything has changed."""
 
 from contextlib import suppress
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -76,7 +77,7 @@ def test_a_rule_that_ties_rows_to_those_before_them_needs_their_order(rng, estim
     model = estimator(3, **given(random_state=0)).fit(X).set_params(smooth=0.5)
     before = snapshot(model)
     for call in (model.fit, model.partial_fit):
-        with pytest.raises(ValueError, match=r"smooth=0\.5 .* set shuffle=False"):
+        with pytest.raises(ValueError, match=r"smooth=0\.5 .* \(shuffle=False\)"):
             call(X)
         assert snapshot(model) == before
     model.set_params(shuffle=False).fit(X)
@@ -107,6 +108,33 @@ def test_a_fitted_model_does_not_become_one_of_another_kind(rng, estimator):
                 call(X)
         assert snapshot(model) == before
         model.fit(X)
+
+
+@BOTH
+@pytest.mark.parametrize("choice", [{"noise": "shared"}, {"noise": "loud"}, {"in_time": True}])
+def test_what_a_rule_cannot_obey_is_refused(rng, estimator, choice):
+    with pytest.raises(ValueError, match=f"{next(iter(choice))}=.* leave .* out"):
+        estimator(3, memory=0.0, **choice).fit(rows(rng))
+
+
+@BOTH
+@pytest.mark.parametrize("seed", [-1, 2**32, "seed", 0.5])
+def test_a_seed_that_is_none_is_refused_by_name(rng, estimator, seed):
+    with pytest.raises(ValueError, match=r"random_state must be a seed \(from 0 to 4294967295\)"):
+        estimator(3, random_state=seed).fit(rows(rng))
+
+
+@BOTH
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+def test_there_are_fewer_components_than_features_unless_more_are_asked_for(rng, estimator, holes):
+    """With as many, every row is explained in full, and errors of 0 tell nothing."""
+    X = rows(rng, 200, m=6, holes=holes)
+    model = estimator(memory=0.0, random_state=0).fit(X)
+    assert model.components_.shape == (5, 6)
+    assert estimator(random_state=0).fit(X).prequential_error_ > 0.0
+    assert estimator(60, random_state=0).fit(X).components_.shape == (6, 6)
+    if holes == 0.0:  # of fewer entries than atoms nothing is left
+        assert model.prequential_error_ > 0.0
 
 
 @BOTH
@@ -229,6 +257,9 @@ NO_NUMBERS = {
     "dates": DATES, "durations": DATES - DATES[0], "dates in a zone": DATES.tz_localize("UTC"),
     "text": ["x"] * 50, "objects of text": pd.Series(["x"] * 50, dtype=object),
     "categories": pd.Categorical(["a", "b"] * 25), "complex numbers": np.full(50, 1j),
+    "booleans": [True, False] * 25, "true or nothing": pd.Series([True, None] * 25, dtype=object),
+    "lists": pd.Series([[1.0]] * 50), "bytes": pd.Series([b"x"] * 50, dtype=object),
+    "numbers, then text": pd.Series([1.5, "x"] * 25, dtype=object),
 }  # fmt: skip
 
 
@@ -245,8 +276,36 @@ def test_what_is_no_number_is_refused_by_the_name_of_its_column(rng, name):
 @pytest.mark.parametrize("kind", ["datetime64[s]", "timedelta64[s]"])
 def test_arrays_of_dates_are_refused(kind):
     for X in (np.zeros((5, 3), kind), np.full((5, 3), "NaT", kind)):
-        with pytest.raises(ValueError, match="non-numeric values"):
-            OMFB(2).fit(X)
+        for same in (X, list(X), [list(row) for row in X]):
+            with pytest.raises(ValueError, match="non-numeric values"):
+                OMFB(2).fit(same)
+
+
+@BOTH
+def test_paths_and_streams_are_for_fit_alone(rng, tmp_path, estimator):
+    np.save(tmp_path / "x.npy", rows(rng))
+    model = estimator(3, random_state=0).fit(tmp_path / "x.npy")
+    before = snapshot(model)
+    for call in (model.partial_fit, model.transform, model.complete, model.score, model.interval):
+        for X in (tmp_path / "x.npy", str(tmp_path / "x.npy"), iter(rows(rng))):
+            with pytest.raises(TypeError, match="which only `fit` reads"):
+                call(X)
+    assert snapshot(model) == before
+
+
+def test_a_column_of_objects_may_hold_numbers_of_any_kind_and_what_says_that_they_are_missing(rng):
+    good = pd.DataFrame(rows(rng), columns=[f"f{i}" for i in range(10)])
+    good.loc[::7, "f3"] = np.nan
+    for nothing in (None, pd.NA, pd.NaT, np.nan):
+        f3 = [nothing if np.isnan(value) else Decimal(value) for value in good["f3"]]
+        objects = good.assign(f3=pd.Series(f3, dtype=object))
+        before = objects.copy()
+        for estimator in (OMFB, OMFBImputer):
+            model = estimator(3, random_state=0).fit(good)
+            other = estimator(3, random_state=0).fit(objects)
+            assert np.array_equal(other.components_, model.components_)
+            assert np.array_equal(other.complete(objects).astype(float), model.complete(good))
+        pd.testing.assert_frame_equal(objects, before)
 
 
 @ENGINES

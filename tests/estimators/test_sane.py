@@ -96,8 +96,10 @@ def test_a_row_with_nothing_observed_gets_the_means_and_is_unsure(estimator):
         + 5.0
     )
     model = estimator(random_state=0).fit(np.where(rng.random(Y.shape) < 0.1, np.nan, Y))
-    filled, std = model.complete(np.full((2, 9), np.nan), return_std=True)
+    nothing = np.full((2, 9), np.nan)
+    filled, std = model.complete(nothing, return_std=True)
     assert np.allclose(filled, model.mean_, rtol=1e-9)
+    assert np.allclose(model.complete(nothing), model.mean_, rtol=1e-9)
     assert np.allclose(filled, Y.mean(axis=0), atol=0.15 * Y.std(axis=0).max())
     assert np.allclose(std, Y.std(axis=0), rtol=0.25)
     low, high = model.interval(np.full((1, 9), np.nan))

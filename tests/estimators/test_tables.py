@@ -64,6 +64,16 @@ def test_a_decomposition_names_the_column_that_holds_no_numbers(rng, mixed, name
         OMFBImputer().fit(frame[[name]])
 
 
+@pytest.mark.parametrize("names", [["user", "item", "rating"], ["userId", "movieId", "Rating"]])
+def test_ratings_one_in_a_row_are_told_from_features(rng, tmp_path, names):
+    frame = pd.DataFrame(rng.integers(1, 6, size=(100, 3)), columns=names)
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    for X in (frame, tmp_path / "x.csv"):
+        with pytest.warns(UserWarning, match="one rating in each row. Make a row of each user"):
+            OMFBImputer(random_state=0).fit(X)
+    OMFBImputer(random_state=0).fit(frame.set_axis(["user age", "income", "height"], axis=1))
+
+
 def test_a_frame_with_times_is_in_time(rng):
     codes = np.cumsum(rng.normal(size=(200, 2)), axis=0)
     Y = codes @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(200, 6))

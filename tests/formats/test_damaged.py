@@ -13,7 +13,7 @@ import pytest
 import scipy.sparse
 
 from omfb import OMFB
-from omfb.formats import arrow, open_stream
+from omfb.formats import _columnar, arrow, open_stream
 from omfb.formats.registry import Filled
 from omfb.streams import DataError
 
@@ -176,6 +176,14 @@ print(peak() - before)
 def test_a_large_record_batch_is_read_by_parts(tmp_path, monkeypatch, codec):
     monkeypatch.setattr(arrow, "WHOLE_BYTES", 1 << 13)
     monkeypatch.setattr(arrow, "PART_BYTES", 1 << 13)
+    monkeypatch.setattr(_columnar, "BATCH_BYTES", 1 << 13)
+    lengths, part = [], arrow.ArrowFile._part
+
+    def watched(self, group, positions, which, n_rows):
+        lengths.append(len(which))
+        return part(self, group, positions, which, n_rows)
+
+    monkeypatch.setattr(arrow.ArrowFile, "_part", watched)
     X = np.random.default_rng(0).random((3000, 6))
     X[::7, 2] = np.nan
     table = pa.table({f"f{i}": pa.array(c, from_pandas=True) for i, c in enumerate(X.T)})
@@ -186,6 +194,8 @@ def test_a_large_record_batch_is_read_by_parts(tmp_path, monkeypatch, codec):
     source = open_stream(tmp_path / "x.arrow")
     blocks = source.blocks(500, False, np.random.RandomState(0))
     np.testing.assert_array_equal(np.concatenate([b for b, _ in blocks]), X)
+    assert sum(lengths) >= 3000
+    assert max(lengths) * 6 * 8 <= 1 << 13
 
     class Fill:
         dtype = np.dtype(float)

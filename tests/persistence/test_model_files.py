@@ -132,6 +132,19 @@ def test_what_cannot_be_replaced_is_told_by_the_name_that_was_given(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_pipes_and_devices_are_not_replaced(tmp_path):
+    """Root could: a model in place of /dev/null."""
+    os.mkfifo(tmp_path / "pipe")
+    os.symlink("pipe", tmp_path / "link")
+    for path in (tmp_path / "pipe", tmp_path / "link"):
+        for attempt in (check_replaceable, OMFB(2).fit(low_rank(30, 4)).save):
+            with pytest.raises(FileExistsError, match="a pipe or device; name a file"):
+                attempt(path)
+    assert (tmp_path / "pipe").is_fifo()
+    assert sorted(os.listdir(tmp_path)) == ["link", "pipe"]
+
+
 def test_a_lock_is_for_one_and_ends(tmp_path):
     path = tmp_path / "a [1].ckpt"
     leftover = tmp_path / ".a [1].ckpt.0123abcd.tmp"

@@ -5,13 +5,13 @@ import os
 import signal
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 import typer
 
 DATA, USAGE, INTERRUPTED = 1, 2, 130
+STANDARD = {0: "standard input", 1: "standard output"}
 
 
 class UsageError(Exception):
@@ -40,7 +40,10 @@ def printable(text: str) -> str:
 
 def option(parameter: str) -> str:
     """What the command line calls a parameter of the library."""
-    return "--header/--no-header" if parameter == "header" else f"--{parameter}"
+    name, _, value = parameter.partition("=")
+    if name == "header":
+        return "--header/--no-header"
+    return f"--no-{name}" if value == "False" else f"--{name}"
 
 
 def guarded(command: Callable[..., None]) -> Callable[..., None]:
@@ -73,10 +76,15 @@ def guarded(command: Callable[..., None]) -> Callable[..., None]:
 def _message_and_code(error: ValueError) -> tuple[str, int]:
     """The message in the words of the command line, and the exit code."""
     from ..formats import FormatError
-    from ..streams import DataError
 
-    message = error.shown(option) if isinstance(error, DataError) else str(error)
-    return message, USAGE if isinstance(error, FormatError) else DATA
+    return in_options(error), USAGE if isinstance(error, FormatError) else DATA
+
+
+def in_options(error: Exception) -> str:
+    """What an error says, in the words of the command line."""
+    from ..streams.base import HintedError
+
+    return error.shown(option) if isinstance(error, HintedError) else str(error)
 
 
 def _fail(message: str, code: int) -> NoReturn:
@@ -88,7 +96,7 @@ def system_error(error: OSError) -> str:
     """What the system says, with the name of the file."""
     if error.filename is not None and error.strerror:
         return f"{error.filename}: {error.strerror[0].lower()}{error.strerror[1:]}"
-    return str(error)
+    return error.strerror or str(error)
 
 
 def drop_stdout() -> None:
@@ -102,22 +110,20 @@ def drop_stdout() -> None:
 def refuse_overwriting(inputs: list[Any], outputs: list[Any]) -> None:
     """Refuse to write to a file that is read, or to one file twice; pipes and None do not count.
 
-    Names may differ: links lead to the same file.
+    Names may differ: links lead to the same file, and so does what the shell does to ``-``.
     """
-    for at, output in enumerate(outputs):
-        if output is None or not _is_file(output):
-            continue
-        for other in [*inputs, *outputs[:at]]:
-            if other is not None and _is_file(other) and os.path.samefile(output, other):
-                raise UsageError(f"{output}: would be overwritten, but it is {other}, in use here")
-    named = [os.path.realpath(output) for output in outputs if output is not None and output != "-"]
+    read = [0 if str(path) == "-" else path for path in inputs if path is not None]
+    written = [1 if str(path) == "-" else path for path in outputs if path is not None]
+    for at, output in enumerate(written):
+        for other in [*read, *written[:at]]:
+            both_files = os.path.isfile(output) and os.path.isfile(other)
+            if both_files and os.path.samefile(output, other):
+                one, two = (STANDARD.get(path, path) for path in (output, other))
+                raise UsageError(f"{one}: would be overwritten, but it is {two}, in use here")
+    named = [os.path.realpath(path) for path in outputs if path is not None and str(path) != "-"]
     for name in named:
         if named.count(name) > 1 and not _is_device(name):
             raise UsageError(f"{name}: cannot be written for two purposes at once")
-
-
-def _is_file(path: Any) -> bool:
-    return str(path) != "-" and Path(path).is_file()
 
 
 def _is_device(path: str) -> bool:

@@ -60,9 +60,12 @@ class Further:
     def filled(self, learner: "Learner", rows: Any) -> tuple[Any, Any]:
         """Filled rows, and the deviation of each entry: 0 where it is observed."""
         from ..core.model import encode, in_time
+        from ..learner.numbers import made_finite, quiet
 
         fill = in_time.fill_in_time if self.is_in_time(learner) else encode.fill
-        return fill(learner.used(), rows, deviations=True)
+        with quiet():
+            made, deviations = fill(learner.used(), rows, deviations=True)
+            return made_finite(made, rows), deviations
 
     def columns(
         self, learner: "Learner", rows: Any, filled: Any, deviations: Any,
@@ -72,6 +75,7 @@ class Further:
         import numpy as np
 
         from ..core.model.histogram import calibration, errors_of, quantile
+        from ..learner.numbers import quiet, within_range
 
         if not (self._std or self._report or self._level is not None):
             return np.empty((len(rows), 0))
@@ -89,7 +93,9 @@ class Further:
             self._rows += len(rows)
         if not columns:
             return np.empty((len(rows), 0))
-        return np.stack(columns, axis=2).reshape(len(rows), -1).astype(learner.dtype)
+        with quiet():
+            together = np.stack(columns, axis=2).reshape(len(rows), -1)
+            return within_range(together.astype(learner.dtype))
 
     def _count_outliers(self, learner: "Learner", rows: Any) -> None:
         import numpy as np

@@ -11,7 +11,15 @@ import typer
 
 from ._checkpoints import check_options, usage_errors
 from ._cluster import at_scheduler
-from ._errors import StoppedError, StopSignal, UsageError, guarded, refuse_overwriting, say
+from ._errors import (
+    StoppedError,
+    StopSignal,
+    UsageError,
+    guarded,
+    in_options,
+    refuse_overwriting,
+    say,
+)
 from ._options import (
     Checkpoint,
     DataFiles,
@@ -87,7 +95,8 @@ def fit(
     shuffle: Annotated[bool, typer.Option(help="Take the rows in random order.")] = True,
     init: Annotated[str, typer.Option(help="First atoms: data, random, or a .npy file.")] = "data",
     seed: Annotated[
-        int | None, typer.Option(help="Seed of what is random.", show_default=False)
+        int | None,
+        typer.Option(min=0, max=2**32 - 1, help="Seed of what is random.", show_default=False),
     ] = None,
     checkpoint: Checkpoint = None,
     every: Every = "30s",
@@ -221,7 +230,7 @@ def _usage_errors() -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise UsageError(str(error)) from None
+        raise UsageError(in_options(error)) from None
 
 
 def _learn(
@@ -266,11 +275,10 @@ def _how_to_go_on(source: Any, checkpoint: Path | None, n_rows: int) -> str:
 
 
 def _report(model: Any, source: Any, unseen: Any, output: Path) -> None:
-    from ..estimators.base import unobserved
+    from ..estimators.base import doubts
 
-    warning = unobserved(unseen, source.feature_names)
-    if warning is not None:
-        say(f"omfb: {warning}")
+    for doubt in doubts(unseen, source.feature_names):
+        say(f"omfb: {doubt}")
     say(
         f"{output}: {model.n_components_} components of {source.n_features} features, from "
         f"{model.n_samples_seen_} rows, running error {model.prequential_error_:.4g}"

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ._errors import UsageError, guarded, printable, say
+from ._errors import UsageError, guarded, printable, refuse_overwriting, say
 from ._images import write_png
 
 # What reading a header that means nothing can raise.
@@ -36,6 +36,7 @@ def info(
     """
     from ..persistence import ModelFileError, read_model
 
+    refuse_overwriting([model], [None if atoms is None else atoms[1]])
     header, tensors = read_model(model)
     try:
         facts = _facts(header, tensors)

@@ -49,13 +49,15 @@ def inverse(
 
         omfb inverse codes.csv -m model.omfb -o rows.csv
     """
+    from ..streams import errors_about
+
     refuse_overwriting([data, model], [output])
     fitted = load_model(model)
     n_components = fitted.engine.n_components(fitted.state)
     source = open_data(data, reading, model_width=n_components, quiet=quiet)
     check_width(source, n_components, "components")
     row_names = fitted.feature_names or [f"x{i}" for i in range(fitted.n_features)]
-    with table_to(output, row_names, fitted.dtype) as writer:
+    with errors_about(source), table_to(output, row_names, fitted.dtype) as writer:
         for codes in blocks_of(source):
             writer.write(fitted.decode(codes))
 

@@ -38,7 +38,7 @@ from ..core.slices import (
 from ..core.start import scale_of, window_length
 from ..core.state import Info, State
 from ..core.step import state_before
-from ..learner.engine import USUAL_COMPONENTS
+from ..learner.engine import usual_components
 from ..learner.learner import NOTHING, Learner, Now, Snapshot
 from ..streams.base import DataError, Position, find_infinity, infinity_error
 from ..streams.blocks import as_rows, check_kind, float_type
@@ -77,7 +77,7 @@ class Features(GroupedSource):
             X = X.compute_chunk_sizes()
         check_kind(X.dtype, self.name)
         X = X.rechunk({1: tuple(width for width in X.chunks[1] if width > 0)})
-        self._client, self._r = client, n_components or USUAL_COMPONENTS
+        self._client, self._r = client, n_components or usual_components(X.shape[1])
         self._X = X  # or the scheduler might forget chunks that are in memory
         self._chunks = X.to_delayed()
         self._graph = dict(self._chunks[0, 0].dask)

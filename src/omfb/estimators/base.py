@@ -22,11 +22,12 @@ from ..learner.learner import Learner
 from ..learner.progress import shown_progress
 from ..streams import Source
 from ..streams.arrays import ArraySource
+from ..streams.frames import checked_frame, has_columns
 from .belief import BeliefMixin
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
 from .files import SavedMixin, file_header
 from .parameters import Plan, check_init, check_parameters, passes_for, plan_of
-from .validation import Checked, first_rows, has_times, next_rows, refuse_non_numeric
+from .validation import Checked, first_rows, has_times, next_rows
 
 
 class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -133,7 +134,8 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
             unseen = self.fit_source(
                 source, in_time=in_time, passes=passes, on_block=on_block, **how
             )
-        self._warn_unobserved(unseen)
+        for doubt in doubts(unseen, self.learner_.feature_names):
+            warnings.warn(doubt, stacklevel=3)
         return self
 
     def fit_source(
@@ -339,9 +341,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
 
     def _numbers(self, X: Any) -> Any:
         """The columns of a Dask collection that are learned from."""
-        if hasattr(X, "columns"):
-            refuse_non_numeric(X)
-        return X
+        return checked_frame(X) if has_columns(X) else X
 
     def _source(self, X: Any) -> Source:
         """X as a stream; arrays are checked by scikit-learn."""
@@ -365,11 +365,6 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
             return X
         return next_rows(self, X)
 
-    def _warn_unobserved(self, unseen: NDArray[np.bool_]) -> None:
-        message = unobserved(unseen, self.learner_.feature_names)
-        if message is not None:
-            warnings.warn(message, stacklevel=4)
-
     def __copy__(self) -> Self:
         """A copy that learns on its own."""
         other = type(self).__new__(type(self))
@@ -389,7 +384,24 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         return tags
 
 
-def unobserved(unseen: NDArray[np.bool_], names: list[str] | None) -> str | None:
+def doubts(unseen: NDArray[np.bool_], names: list[str] | None) -> list[str]:
+    """What to say after a fit that may not be what was meant."""
+    return [doubt for doubt in (_unobserved(unseen, names), _ratings(names)) if doubt is not None]
+
+
+def _ratings(names: list[str] | None) -> str | None:
+    """What to say of ratings that come one in a row: who, what and how much are no features."""
+    if names is None or len(names) > 4:
+        return None
+    if not all(any(word in name.lower() for name in names) for word in ("user", "rating")):
+        return None
+    return (
+        f"Columns {', '.join(names)} look like one rating in each row. Make a row of each user: a "
+        f"sparse matrix, scipy.sparse.coo_array((rating, (user, item))), where absent is unknown."
+    )
+
+
+def _unobserved(unseen: NDArray[np.bool_], names: list[str] | None) -> str | None:
     """What to say of features that were never observed; None if all were."""
     which = np.flatnonzero(unseen)
     if len(which) == 0:

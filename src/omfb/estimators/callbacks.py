@@ -22,7 +22,7 @@ class Passes:
     """Tells callbacks about the passes of a fit; asks them whether to stop."""
 
     def __init__(self, estimator: Any, n_passes: int, X: Any) -> None:
-        self._estimator, self._X = estimator, X
+        self._estimator, self._X, self._most = estimator, X, n_passes
         self._learner: Any = None
         self._n_passes = 0
         begin = getattr(estimator, "_init_callback_context", None)
@@ -44,8 +44,8 @@ class Passes:
         """True if a callback asks to stop."""
         self._n_passes = number
         if self._estimator.verbose:
-            of, error = self._estimator.max_iter, self._learner.error
-            logger.info("pass %d of %d: prequential error %.4g", number, of, error)
+            error = self._learner.error
+            logger.info("pass %d of %d: prequential error %.4g", number, self._most, error)
         return task is not None and self._tell_end_of(task)
 
     def finish(self) -> None:

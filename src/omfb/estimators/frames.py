@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .validation import non_numeric_kind
+from ..streams.frames import non_numeric_kind
 
 
 def is_frame(X: Any) -> bool:

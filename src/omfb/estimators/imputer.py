@@ -27,7 +27,7 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
     n_components : int or None, default=None
         At most so many components; those that the data do not need are switched off. None is half
         the number of features, two thirds of up to 60, at least 10 and at most 100 (30 with
-        `memory=0`).
+        `memory=0`); always fewer than features.
     lam : float or None, default=None
         How many rows the first dictionary weighs. None is a third of those it is made from.
     memory : float, default=1.0
@@ -93,9 +93,9 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
     residuals_ : ndarray of shape (n_rows, n_features)
         What is not explained of the last row, or of the last rows if they are in time.
     prequential_error_ : float
-        Relative error over the last pass, of entries that were hidden from their rows' codes
-        and that the dictionary had not learned from; with `memory=0`, of each row before the
-        dictionary learned from it.
+        Relative error over the last pass (over the first, if no entry is missing), of entries
+        that were hidden from their rows' codes and that the dictionary had not learned from;
+        with `memory=0`, of each row before the dictionary learned from it.
     recent_error_ : float
         The same of the last rows only: it rises when the data change.
     n_samples_seen_ : int

@@ -7,11 +7,13 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.utils import check_random_state
 
 from ..core.model.settings import Settings
 from ..core.rule import NUMBERS, Rule, checked_count, checked_number, shown
 from ..learner.bayes import BAYES
 from ..learner.engine import BROYDEN, Engine
+from ..streams.base import HintedError
 
 RULE_NAMES = tuple(field.name for field in fields(Rule))
 """Parameters that are handed to the `Rule` or the `Settings`, which check them."""
@@ -65,11 +67,12 @@ def _finds_anything(model: Any) -> bool:
 def _rule(model: Any) -> Rule:
     values = {name: getattr(model, name) for name in RULE_NAMES}
     rule = Rule(**{name: value for name, value in values.items() if value is not None})
-    for name in ("center", "scale", "in_time"):
-        if getattr(model, name):
+    for name in ("center", "scale", "in_time", "noise"):
+        value = getattr(model, name)
+        if value:
             raise ValueError(
-                f"{name}=True needs the model that memory=0 does without: leave {name} out, or "
-                f"memory."
+                f"{name}={value!r} needs the model that memory=0 does without: leave {name} out, "
+                f"or memory."
             )
     return rule
 
@@ -104,10 +107,17 @@ def check_parameters(model: Any, in_time: bool = False) -> Plan:
     if not (isinstance(model.shuffle, bool | np.bool_) or _is_text(model.shuffle, "uniform")):
         raise ValueError(f"shuffle must be True, False or 'uniform', got {shown(model.shuffle)}.")
     if plan.engine is BROYDEN and plan.rule.smooth > 0.0 and not _is_false(model.shuffle):
-        raise ValueError(
+        raise HintedError(
             f"smooth={plan.rule.smooth!r} ties each row to the row before, so rows must keep their "
-            f"order: set shuffle=False (got shuffle={model.shuffle!r})."
-        )
+            f"order.", "shuffle=False",
+        )  # fmt: skip
+    try:
+        check_random_state(model.random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state must be a seed (from 0 to {2**32 - 1}), a RandomState or None, got "
+            f"{shown(model.random_state)}."
+        ) from error
     if isinstance(model.init, str) and model.init not in ("data", "random"):
         raise ValueError(
             f"init must be 'data', 'random' or an array of shape (n_components, n_features), "

@@ -1,5 +1,9 @@
 """Rows as the core takes them, from whatever the user has; what is no number is refused by name."""
 
+import os
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -8,9 +12,13 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from ..streams import Source
 from ..streams.blocks import checked_sparse, without_mask
+from ..streams.frames import checked_frame, has_columns
 
 FLOATS = [np.float64, np.float32]
+# What NumPy says of things that it cannot make numbers of.
+NOT_NUMBERS = re.compile(r"could not convert|must be .* a real number")
 
 
 class Checked:
@@ -48,18 +56,24 @@ def _validated(model: Any, X: Any, *, reset: bool) -> Any:
 
     Infinity is found by the products that a step needs anyway.
     """
-    refuse_non_numeric(X)
-    X = without_mask(X)
+    _refuse_streams(X)
+    if has_columns(X):
+        X = checked_frame(X)
+    else:
+        _refuse_dates(X)
+        X = without_mask(X)
     if scipy.sparse.issparse(X):
         X = checked_sparse(X, "X")
     try:
         return validate_data(
             model, X, reset=reset, accept_sparse="csr", dtype=FLOATS, ensure_all_finite=False
         )
-    except (ValueError, OverflowError) as error:  # the latter of whole numbers beyond all floats
-        if isinstance(error, ValueError) and "could not convert" not in str(error):
+    # An OverflowError is of whole numbers beyond all floats.
+    except (TypeError, ValueError, OverflowError) as error:
+        if not isinstance(error, OverflowError) and not NOT_NUMBERS.search(str(error)):
             raise
-        raise ValueError(
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(
             f"X contains non-numeric values ({error}). Drop or encode such columns; NaN is missing."
         ) from error
 
@@ -69,53 +83,25 @@ def has_times(X: Any) -> bool:
     return type(getattr(X, "index", None)).__name__ == "DatetimeIndex"
 
 
-def refuse_non_numeric(X: Any) -> None:
-    """Refuse dates, durations, text and complex numbers, by the name of the column if it has one.
+def _refuse_streams(X: Any) -> None:
+    """Refuse what only `fit` reads: NumPy would take a path for text, and an iterator for a row."""
+    if isinstance(X, str | os.PathLike | Iterator | Source):
+        what = f"the path {os.fspath(X)!r}" if isinstance(X, str | os.PathLike) else "a stream"
+        raise TypeError(
+            f"X is {what}, which only `fit` reads. Give rows: an array, a frame or a sparse matrix."
+        )
 
-    NumPy would turn some of them into numbers without a word.
-    """
-    columns = getattr(X, "columns", None)
-    if columns is not None and hasattr(X, "dtypes"):
-        for at, name in enumerate(columns):
-            kind = non_numeric_kind(X, at)
-            if kind is not None:
-                raise ValueError(
-                    f"X contains non-numeric values: column {name!r} holds {kind}. Drop or encode "
-                    f"such columns; NaN is missing."
-                )
-        return
+
+def _refuse_dates(X: Any) -> None:
+    """Refuse dates and durations: NumPy would turn them into numbers without a word."""
     dtype = getattr(X, "dtype", None)
+    if isinstance(X, list | tuple):
+        with suppress(ValueError):  # rows of different lengths, of which scikit-learn tells
+            dtype = np.asarray(X).dtype
     if getattr(dtype, "kind", "") in ("M", "m"):
         raise ValueError(
             f"X contains non-numeric values: {dtype}. Encode dates as numbers; NaN is missing."
         )
-
-
-def non_numeric_kind(X: Any, at: int) -> str | None:
-    """What the column of a frame at a position holds, if it is not numbers."""
-    text = str(list(X.dtypes)[at]).lower()
-    if text.startswith(("datetime", "timedelta", "date", "duration", "time", "period")):
-        return "dates or times"
-    if text.startswith("interval"):
-        return "intervals"
-    if text.startswith("complex"):
-        return "complex numbers"
-    if text.startswith("bool"):
-        return "booleans"
-    if text in ("string", "str", "utf8", "large_string") or text.startswith(("string[", "categor")):
-        return "text"
-    if text != "object":
-        return None
-    if type(X).__module__.startswith("dask"):
-        return "objects"  # to look at them would compute something
-    column = X.iloc[:, at].dropna() if hasattr(X, "iloc") else X[:, at]
-    for value in column:
-        if isinstance(value, str):
-            return f"text ({value[:20]!r})"
-        if type(value).__module__ in ("datetime", "pandas._libs.tslibs.timestamps"):
-            return "dates or times"
-        return None
-    return None
 
 
 def codes_array(X: Any) -> NDArray[Any]:

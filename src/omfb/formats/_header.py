@@ -84,7 +84,7 @@ def has_header(
     shown = b",".join(first)[:40].decode("utf-8", "backslashreplace")
     if _counts_up([first[i] for i in range(len(first)) if below[i] is not Kind.TEXT], rows, cells):
         return True, f"took the first line ({shown}) for column names"
-    if Kind.TEXT in kinds:
+    if Kind.TEXT in kinds or _are_numbers_of_columns(first):
         return False, f"took the first line ({shown}) for a row of data"
     return False, None
 
@@ -129,18 +129,29 @@ def index_column(
         name = columns.names[0].strip()
         if not name:
             return ""  # so pandas writes its index
-        return f"took column {name!r} for an index" if name.startswith("Unnamed: 0") else None
+        saved = name.startswith("Unnamed: 0") or (name == "index" and _counts(first_column, cells))
+        return f"took column {name!r} for an index" if saved else None
     values = [_value(text, cells) for text in first_column]
-    counts = len(values) >= ENOUGH_TO_COUNT and all(
-        value == values[0] + i for i, value in enumerate(values)
-    )
-    if counts and (values[0] in (0.0, 1.0) or model_width == columns.n_columns - 1):
+    if _counts(first_column, cells) and (
+        values[0] in (0.0, 1.0) or model_width == columns.n_columns - 1
+    ):
         return "took column 1, which counts the rows, for an index"
     return None
 
 
+def _counts(column: list[bytes], cells: Cells) -> bool:
+    """Whether a column counts the rows."""
+    values = [_value(text, cells) for text in column]
+    return len(values) >= ENOUGH_TO_COUNT and all(
+        value == values[0] + i for i, value in enumerate(values)
+    )
+
+
 def _counts_up(first: list[bytes], rows: list[list[bytes]], cells: Cells) -> bool:
-    """Whether the first line is 0, 1, 2 … as pandas numbers columns, or years above numbers."""
+    """Whether the first line is 0, 1, 2 … as pandas numbers columns, or years above numbers.
+
+    A line 1, 2, 3 … may be a row as well: it takes four columns, and fractions below.
+    """
     names = first[1:] if first and not first[0].strip() else first  # after an index
     values = [_value(text, cells) for text in names]
     if len(values) < 2 or any(value != values[0] + i for i, value in enumerate(values)):
@@ -151,7 +162,14 @@ def _counts_up(first: list[bytes], rows: list[list[bytes]], cells: Cells) -> boo
     fractions = any(math.isfinite(value) and value != int(value) for value in below)
     if values[0] == 0.0:
         return fractions or len(values) >= 4 or len(names) < len(first)
-    return fractions and 1000.0 <= values[0] <= 9000.0
+    many = values[0] == 1.0 and len(values) >= 4
+    return fractions and (many or 1000.0 <= values[0] <= 9000.0)
+
+
+def _are_numbers_of_columns(first: list[bytes]) -> bool:
+    """Whether the first line is 0, 1, 2 … or 1, 2, 3 …, which might be names."""
+    counted = [str(start + at).encode() for start in (0, 1) for at in range(len(first))]
+    return len(first) > 2 and first in (counted[: len(first)], counted[len(first) :])
 
 
 def _value(text: bytes, cells: Cells) -> float:

@@ -96,9 +96,9 @@ class Bayes:
         outliers = np.zeros_like(state.outliers)  # as many as in one pass, not in all
         return replace(state, pass_rows=state.pass_rows or state.n_seen, outliers=outliers)
 
-    def judges_again(self, state: Model) -> bool:
-        """See `Engine.judges_again`: complete rows have been seen, whatever they hid."""
-        return state.gappy
+    def judges(self, state: Model) -> bool:
+        """See `Engine.judges`."""
+        return state.judges
 
     def sample_rows(self, n_features: int) -> int:
         """See `Engine.sample_rows`."""
@@ -115,6 +115,7 @@ class Bayes:
             state = polished(state, rows) if short else state
             moved = calibrated_by_moving(state, rows) if short else None
             state = calibrated(state, rows) if moved is None else moved
+        state = replace(state, pass_rows=0)  # rows that come from now on are new ones
         return remembering(state, last_rows()) if state.settings.in_time else state
 
     def rows_kept(self, rule: Settings, n_features: int) -> int:

@@ -23,7 +23,7 @@ from ..core.state import Info, State, check_state
 from ..core.step import init as first_state
 from ..core.step import step
 
-# Components of the paper's rule where nobody says how many.
+# Components of the paper's rule where nobody says how many, and features are more.
 USUAL_COMPONENTS = 30
 LARGEST = float(np.finfo(np.float64).max)
 
@@ -99,8 +99,8 @@ class Engine(Protocol):
     def begin_pass(self, state: Any) -> Any:
         """The state at the beginning of another pass: no row comes before the next."""
 
-    def judges_again(self, state: Any) -> bool:
-        """Whether rows are judged in later passes as well as in the first."""
+    def judges(self, state: Any) -> bool:
+        """Whether the next rows tell how large the error is."""
 
     def sample_rows(self, n_features: int) -> int:
         """How many rows `conclude` is to be shown."""
@@ -153,13 +153,13 @@ class Broyden:
 
     def rows_needed(self, rule: Rule, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""
-        return window_length(n_components or USUAL_COMPONENTS)
+        return window_length(n_components or usual_components(n_features))
 
     def start(
         self, head: Any, n_components: int | None, rule: Rule, init: Init, seed: int
     ) -> State:
         """See `Engine.start`."""
-        n_components = n_components or USUAL_COMPONENTS
+        n_components = n_components or usual_components(head.shape[1])
         return first_state(head, n_components, rule, init=init, seed=seed)
 
     def step(self, state: State, rows: Any, *, reuse: bool) -> tuple[State, Matrix, Info]:
@@ -218,8 +218,8 @@ class Broyden:
         """See `Engine.begin_pass`."""
         return replace(state, code=None)
 
-    def judges_again(self, state: State) -> bool:
-        """See `Engine.judges_again`."""
+    def judges(self, state: State) -> bool:
+        """See `Engine.judges`."""
         return True
 
     def sample_rows(self, n_features: int) -> int:
@@ -261,6 +261,14 @@ class Broyden:
     def check(self, state: State) -> None:
         """See `Engine.check`."""
         check_state(state)
+
+
+def usual_components(n_features: int) -> int:
+    """Components of the paper's rule where nobody says how many: fewer than features.
+
+    With as many, every row would be explained in full, and an error of 0 would tell nothing.
+    """
+    return max(1, min(USUAL_COMPONENTS, n_features - 1))
 
 
 BROYDEN = Broyden()

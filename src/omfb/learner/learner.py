@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.blocks import check_finite, too_large
+from ..core.blocks import UnusableError, check_finite, too_large
 from ..core.rule import NUMBERS, Rule, checked_count
 from ..core.state import Info
 from .engine import BROYDEN, AnyState, Engine, GetRows, Init
@@ -257,9 +257,9 @@ class Learner:
     def begin_pass(self) -> None:
         """Begin another pass over the rows: energies are counted anew, if there will be any."""
         now = self.now
-        totals = NOTHING if self.engine.judges_again(now.state) else now.totals
         with self._lock:
-            self._now = Now(self.engine.begin_pass(now.state), totals)
+            state = self.engine.begin_pass(now.state)
+            self._now = Now(state, NOTHING if self.engine.judges(state) else now.totals)
 
     def conclude(self, sample: GetRows, last_rows: GetRows) -> None:
         """Find what is left to find at the end of a fit; see `Engine.conclude`."""
@@ -414,5 +414,5 @@ def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:
     """Rows from codes; what the type cannot hold becomes the largest number that it can."""
     rows = engine.decode(state, codes)
     if not np.isfinite(rows).all() and not np.isfinite(codes).all():
-        raise ValueError("X contains NaN or infinity, but codes are finite numbers.")
+        raise UnusableError("contains NaN or infinity, but codes are finite numbers.")
     return made_finite(rows, codes)

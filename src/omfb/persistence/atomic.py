@@ -53,6 +53,8 @@ def _create(new: Path, target: Path, path: str | os.PathLike[str]) -> None:
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
+        if target.exists() and not target.is_file():  # root may replace even /dev/null
+            raise FileExistsError(errno.EEXIST, "Is a pipe or device; name a file")
         with new.open("xb"):
             pass
     except OSError as error:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .base import DataError, Position, Source
+from .base import Position, Source
 from .blocks import (
     FLOATS,
     check_kind,
@@ -17,6 +17,7 @@ from .blocks import (
     refuse_huge_and_empty,
     without_mask,
 )
+from .frames import checked_frame, has_columns
 from .grouped import GroupedSource
 
 
@@ -34,7 +35,7 @@ class ArraySource(Source):
 
     def __init__(self, X: Any, name: str = "X", missing: tuple[float, ...] = ()) -> None:
         self.name = name
-        X = without_mask(X)
+        X = checked_frame(X, name) if has_columns(X) else without_mask(X)
         if scipy.sparse.issparse(X):
             X = checked_sparse(X, name)
             refuse_huge_and_empty(X, name)
@@ -140,11 +141,7 @@ def _float_type_of(X: Any, name: str) -> np.dtype[Any]:
     if dtype is not None:
         check_kind(dtype, name)
         return float_type(dtype)
-    kinds = dict(zip(X.columns, X.dtypes, strict=True))
-    for column, kind in kinds.items():
-        if str(kind).lower().startswith(("datetime", "date", "time", "duration")):
-            raise DataError(f"{name}: column {column!r} holds dates or times, not numbers.")
-    return FLOATS[{str(kind).lower() for kind in kinds.values()} != {"float32"}]
+    return FLOATS[{str(kind).lower() for kind in X.dtypes} != {"float32"}]
 
 
 def _names_of(X: Any) -> list[str] | None:

@@ -23,15 +23,15 @@ Position = Any
 """Where in a pass a stream is, as JSON can hold it; None is the beginning."""
 
 
-class DataError(ValueError):
-    """Something in the data that cannot be used: the message names file, row and column.
+class HintedError(ValueError):
+    """Something that cannot be used, and the parameter that helps.
 
     Parameters
     ----------
     message : str
     parameter : str or None
-        The parameter of `open_stream` that helps, for a hint at the end of the message. The
-        command line names its own option there instead.
+        A name, or a name and its value (``"shuffle=False"``), for a hint at the end of the
+        message. The command line names its own option there instead.
     """
 
     def __init__(self, message: str, parameter: str | None = None) -> None:
@@ -39,11 +39,15 @@ class DataError(ValueError):
         self.parameter = parameter
 
     def __str__(self) -> str:
-        return self.shown("{}=".format)
+        return self.shown(lambda parameter: parameter if "=" in parameter else f"{parameter}=")
 
     def shown(self, hint: Callable[[str], str]) -> str:
         """The message, its hint in the words of whoever shows it: `columns=` or `--columns`."""
         return with_hint(str(self.args[0]), self.parameter, hint)
+
+
+class DataError(HintedError):
+    """Something in the data that cannot be used: the message names file, row and column."""
 
 
 class Note(NamedTuple):
@@ -53,7 +57,7 @@ class Note(NamedTuple):
     parameter: str | None = None
 
     def shown(self, hint: Callable[[str], str]) -> str:
-        """See `DataError.shown`."""
+        """See `HintedError.shown`."""
         return with_hint(self.message, self.parameter, hint)
 
 

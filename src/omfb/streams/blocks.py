@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from ..core.blocks import dense_with_holes
 from .base import DataError
+from .frames import checked_frame, has_columns
 
 # Features of a matrix in which every value is missing: beyond it, its shape is a mistake.
 LARGEST_EMPTY = 1 << 20
@@ -35,7 +36,7 @@ def as_rows(item: Any, name: str) -> NDArray[Any]:
         item = checked_sparse(item, name)
         check_kind(item.dtype, name)
         return dense_with_holes(item.astype(float_type(item.dtype)))
-    item = without_mask(item)
+    item = checked_frame(item, name) if has_columns(item) else without_mask(item)
     try:
         if not isinstance(getattr(item, "dtype", None), np.dtype):
             item = np.asarray(item)  # lists with None are objects to NumPy

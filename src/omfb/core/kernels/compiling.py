@@ -7,9 +7,11 @@ that is passed as True or False would be a type of its own.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numba
+from numba.core.caching import FunctionCache
 
 # Sums may be reordered and fused so that they vectorise. NaN and infinity keep
 # their meaning: nothing here lets the compiler assume that they do not occur.
@@ -22,12 +24,21 @@ OPTIONS = {
 }
 
 
+class KernelCache(FunctionCache):  # type: ignore[misc]
+    """Numba's cache on disk. If that is full, kernels are compiled again the next time."""
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep a compiled kernel, if there is room."""
+        with suppress(OSError):
+            super().save_overload(sig, data)
+
+
 def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Compile a kernel lazily; cache it where a cache can be written."""
-    try:
-        return numba.njit(cache=True, **OPTIONS, **options)(function)
-    except RuntimeError:  # neither the package nor the user's cache folder is writable
-        return numba.njit(**OPTIONS, **options)(function)
+    kernel = numba.njit(**OPTIONS, **options)(function)
+    with suppress(RuntimeError):  # neither the package nor the user's cache folder is writable
+        kernel._cache = KernelCache(function)  # noqa: SLF001
+    return kernel
 
 
 def inner_jit(function: Callable[..., Any]) -> Callable[..., Any]:

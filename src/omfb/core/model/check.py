@@ -105,7 +105,7 @@ def hide(
     model: Model, X: Any, *, look_at_all: bool = False
 ) -> tuple[list[Forgotten], Hidden | None]:
     """What rows must not learn of themselves, and what some of them hide for `judge_hidden`."""
-    if not model.gappy and not model.first_pass:
+    if not model.judges:
         return [], None
     seldom = 1 if model.checked < OFTEN or look_at_all else SELDOM
     checked, mask, rest = _drawn(X, len(model.masks))

@@ -106,7 +106,7 @@ class Model:
         Whether an entry was missing before this batch; then checked rows hide what they hide from
         the dictionary, too.
     pass_rows : int
-        Rows of the first pass, once it is over; 0 before.
+        Rows of the first pass, while they come again; 0 while rows are new.
     masks : ndarray of shape (n_masks, m)
         What rows that are checked may show.
     histogram : ndarray of shape (n_bins,)
@@ -193,9 +193,9 @@ class Model:
         return self.C.shape[1] - 1
 
     @property
-    def first_pass(self) -> bool:
-        """Whether no row has been learned from before."""
-        return self.pass_rows == 0
+    def judges(self) -> bool:
+        """Whether the next rows hide something: of complete streams those of a first pass only."""
+        return self.gappy or self.pass_rows == 0
 
     @property
     def coding(self) -> NDArray[Any]:
