@@ -218,7 +218,7 @@ def test_fits_of_one_seed_are_equal_and_options_arrive(folder, tmp_path):
 USAGE = {
     "no atoms": (["-r", "0"], "n_components must be 1 or more"),
     "memory": (["--memory", "2"], "memory must be between 0 and 1"),
-    "smooth and shuffle": ([*map(str, RULE), "--smooth", "1"], "shuffle=False"),
+    "smooth and shuffle": ([*map(str, RULE), "--smooth", "1"], "--no-shuffle"),
     "noise": (["--noise", "loud"], "noise must be 'shared' or 'feature'"),
     "center what": (["--memory", "0", "--center"], "center=True needs the model"),
     "no number": (["--every", "soon", "--checkpoint", "c"], "--every must be like 30s"),
