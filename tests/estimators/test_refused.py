@@ -481,6 +481,12 @@ def test_bounds_without_room_and_flags_that_are_none_are_refused(rng, bounds, me
         model.transform(X)
 
 
+@pytest.mark.parametrize("noise", ["feature", "zz", np.arange(3)])
+def test_noise_is_refused_where_no_model_has_any(rng, noise):
+    with pytest.raises(ValueError, match="leave noise out"):
+        OMFB(2, memory=0, noise=noise).fit(rows(rng))
+
+
 def test_numbers_beyond_all_floats_and_masked_things_are_refused(rng):
     fitted = OMFB(2, random_state=0).fit(rows(rng, m=2))
     for X in (

@@ -69,10 +69,10 @@ def _rule(model: Any) -> Rule:
     rule = Rule(**{name: value for name, value in values.items() if value is not None})
     for name in ("center", "scale", "in_time", "noise"):
         value = getattr(model, name)
-        if value:
+        if value is not None and (name == "noise" or value):
             raise ValueError(
-                f"{name}={value!r} needs the model that memory=0 does without: leave {name} out, "
-                f"or memory."
+                f"{name}={shown(value)} needs the model that memory=0 does without: leave {name} "
+                f"out, or memory."
             )
     return rule
 
