@@ -244,6 +244,11 @@ def test_what_cannot_be_told_is_refused(server, folder, tmp_path):
     assert "column 'f3_std' already" in one_line(server.run(*words, cwd=tmp_path), 2)
     words = ["complete", "t.csv", "-m", folder / "x.csv.omfb", "-o", "y.csv", "--report", "t.csv"]
     assert "would be overwritten" in one_line(server.run(*words, cwd=tmp_path), 2)
+    (tmp_path / "mine.csv").write_text("a,b\n1,2\n")
+    words = ["complete", folder / "x.csv", "-m", folder / "x.csv.omfb", "-o", "y.csv"]
+    message = one_line(server.run(*words, "--report", "mine.csv", cwd=tmp_path), 2)
+    assert "mine.csv: is no report" in message
+    assert (tmp_path / "mine.csv").read_text() == "a,b\n1,2\n"
 
 
 @pytest.fixture(scope="module")

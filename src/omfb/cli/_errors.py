@@ -126,6 +126,14 @@ def refuse_overwriting(inputs: list[Any], outputs: list[Any]) -> None:
             raise UsageError(f"{name}: cannot be written for two purposes at once")
 
 
+def refuse_other_files(path: Any, kind: str, beginning: bytes) -> None:
+    """Refuse to write to a file that is there and does not begin as its kind does."""
+    if os.path.isfile(path) and os.path.getsize(path) > 0:
+        with open(path, "rb") as stream:
+            if stream.read(len(beginning)) != beginning:
+                raise UsageError(f"{path}: is no {kind}, so it is left alone; name another file")
+
+
 def _is_device(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from ..learner.progress import Pace, bar_where_seen
-from ._errors import UsageError
+from ._errors import refuse_other_files
 
 if TYPE_CHECKING:
     from ..learner.fit_stream import Progress
@@ -76,10 +76,5 @@ class Shown:
 
 def _opened(log: Path) -> TextIO:
     """A log to append to; what holds something else is not touched."""
-    if log.is_file() and log.stat().st_size > 0:
-        with log.open("rb") as stream:
-            if stream.read(1) != b"{":
-                raise UsageError(
-                    f"{log}: is no log, so nothing is appended to it; name another file"
-                )
+    refuse_other_files(log, "log", b"{")
     return log.open("a", encoding="utf-8")

@@ -6,7 +6,15 @@ from typing import Annotated, Any
 import typer
 
 from ._checkpoints import held
-from ._errors import StopSignal, UsageError, guarded, printable, refuse_overwriting, say
+from ._errors import (
+    StopSignal,
+    UsageError,
+    guarded,
+    printable,
+    refuse_other_files,
+    refuse_overwriting,
+    say,
+)
 from ._fill import Bar, Filler
 from ._further import Further
 from ._models import (
@@ -99,6 +107,8 @@ def complete(
         raise UsageError("--report - and the table cannot both be printed: name a file for one")
     further = Further(std, interval, report is not None)
     refuse_overwriting([data, model], [output, checkpoint, None if report == PIPE else report])
+    if report is not None:
+        refuse_other_files(report, "report", b"column ")
     with StopSignal() as stop, held(checkpoint, resume, every, {}) as saver:
         start = checkpoint if saver.exists and checkpoint is not None else model
         estimator = load_estimator(start)
