@@ -220,9 +220,15 @@ def holes(result: Result) -> Iterator[str]:
         yield f"- Not measured in this run: {'; '.join(waiting)}. `make bench` goes on with them."
     yield from (f"- {name}: {why}." for name, why in result["absent"].items())
     yield from (f"- {name}: {why}." for name, why in result["not_installed"].items())
+    yield from (f"- {name} takes no part: {why}." for name, why in LEFT_OUT.items())
     yield ""
 
 
+LEFT_OUT = {
+    "ImputeGAP 1.1.2": "its compiled methods (CDRec and others) need libopenblas.so.0 of the "
+    "system, which PyPI does not have, and its package PyTorch and TensorFlow",
+    "PyPOTS 1.5": "but for means and interpolation its methods are networks, which need PyTorch",
+}
 WORDS = {
     "runs": "runs of 20 rows of a column", "points": "single entries",
     "spans": "a quarter of each row, adjacent columns", "blocks": "a quarter of each picture",
