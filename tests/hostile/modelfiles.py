@@ -139,7 +139,7 @@ def _change_header(rng: np.random.Generator, node: Any) -> None:
             del node[key]
         elif kind < 0.15 and isinstance(node, dict):
             node["more"] = HOSTILE[rng.integers(len(HOSTILE))]
-        elif kind < 0.4 and type(node[key]) in (int, float):
+        elif kind < 0.4 and type(node[key]) in (int, float) and abs(node[key]) < 2**53:
             node[key] = node[key] * (-1, 0, 2, 0.5, 1e9)[rng.integers(5)]
         else:
             node[key] = HOSTILE[rng.integers(len(HOSTILE))]
