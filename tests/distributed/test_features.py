@@ -20,15 +20,6 @@ from omfb.learner.fit_stream import StopFitting
 from ..making import GIVEN, rows, same
 
 
-@pytest.fixture(scope="module")
-def client():
-    """A cluster of one thread in this process."""
-    with Client(
-        processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"
-    ) as client:
-        yield client
-
-
 def paper(**parameters):
     return OMFB(3, random_state=0, **({"memory": 0.0, "shuffle": False} | parameters))
 
@@ -53,7 +44,7 @@ RULES = [
 
 @pytest.mark.parametrize("chunks", [(100, 5), (37, (1, 2, 9))], ids=str)
 @pytest.mark.parametrize("rule", RULES, ids=str)
-def test_as_on_one_machine(rule, chunks, client, rng):
+def test_as_on_one_machine(rule, chunks, one_process, rng):
     X = rows(rng, 400, 12)
     lazy = da.from_array(X, chunks=chunks)
     model = paper(**rule).fit(lazy)
@@ -77,7 +68,7 @@ def test_as_on_one_machine(rule, chunks, client, rng):
     ],
     ids=["float32", "integers", "few rows", "tiny"],
 )
-def test_rows_of_any_kind(X, client, rng):
+def test_rows_of_any_kind(X, one_process, rng):
     X = X(rows(rng, 300, 12))
     model = paper().fit(da.from_array(X, chunks=(100, 5)))
     alone = paper().fit(X)
@@ -86,7 +77,7 @@ def test_rows_of_any_kind(X, client, rng):
     assert same(atoms(model), alone.components_, tolerance)
 
 
-def test_a_first_dictionary_that_is_given(client, rng):
+def test_a_first_dictionary_that_is_given(one_process, rng):
     X, init = rows(rng, 300, 12), rng.normal(size=(3, 12))
     for n_components in (3, None):  # as many as it has
         model = paper(init=init).set_params(n_components=n_components)
@@ -94,7 +85,7 @@ def test_a_first_dictionary_that_is_given(client, rng):
         assert same(atoms(model.fit(da.from_array(X, chunks=(100, 5)))), alone.components_)
 
 
-def test_steps_of_many_slices_and_blocks(client, rng, monkeypatch):
+def test_steps_of_many_slices_and_blocks(one_process, rng, monkeypatch):
     """More slices than are added up at once, and blocks of several steps."""
     monkeypatch.setattr(tasks, "ADDED_AT_ONCE", 2)
     monkeypatch.setattr(features, "longest_step", lambda *_: 8)
@@ -105,7 +96,7 @@ def test_steps_of_many_slices_and_blocks(client, rng, monkeypatch):
     assert same(atoms(model), paper().fit(X).components_)
 
 
-def test_chunks_of_unknown_length(client, rng):
+def test_chunks_of_unknown_length(one_process, rng):
     X = rows(rng, 300, 12)
     lazy = da.from_array(X, chunks=(100, 5))
     even = [da.from_array(np.arange(size) % 2 == 0, chunks=size // 3) for size in (300, 12)]
@@ -115,7 +106,7 @@ def test_chunks_of_unknown_length(client, rng):
     assert same(atoms(model), paper().fit(X[:, ::2]).components_)
 
 
-def test_chunks_of_nothing(client, rng):
+def test_chunks_of_nothing(one_process, rng):
     X = rows(rng, 300, 12)
     model = paper().fit(da.from_array(X, chunks=((100, 0, 200), (5, 0, 7))))
     assert same(atoms(model), paper().fit(X).components_)
@@ -124,7 +115,7 @@ def test_chunks_of_nothing(client, rng):
     assert isinstance(joined.components_, np.ndarray)
 
 
-def test_what_cannot_be_learned_from_is_refused_by_its_place(client, rng):
+def test_what_cannot_be_learned_from_is_refused_by_its_place(one_process, rng):
     X = rows(rng, 300, 12)
     lazy = da.from_array(X, chunks=(100, 5))
     model = paper().fit(lazy)
@@ -144,7 +135,7 @@ def test_what_cannot_be_learned_from_is_refused_by_its_place(client, rng):
     assert np.array_equal(atoms(model), before)
 
 
-def test_what_is_not_spread(client, rng):
+def test_what_is_not_spread(one_process, rng):
     """Imputers, what is found from the data, a prior: there columns are joined, as by `lanes`."""
     X = da.from_array(rows(rng, 600, 6), chunks=(100, 3))
     shrinking = GIVEN | {"shrink": 1.0}
@@ -155,7 +146,7 @@ def test_what_is_not_spread(client, rng):
         assert isinstance(model.components_, np.ndarray)
 
 
-def test_a_saved_model_is_whole(client, rng, tmp_path):
+def test_a_saved_model_is_whole(one_process, rng, tmp_path):
     X = rows(rng, 400, 12)
     model = paper().fit(da.from_array(X, chunks=(100, 5)))
     with pytest.raises(ValueError, match="To go on learning, the dictionary must be in one place"):
@@ -169,7 +160,7 @@ def test_a_saved_model_is_whole(client, rng, tmp_path):
     assert same(loaded.partial_fit(X[:50]).components_, alone.components_)
 
 
-def test_a_dictionary_without_room_is_not_brought_here(client, rng, tmp_path, monkeypatch):
+def test_a_dictionary_without_room_is_not_brought_here(one_process, rng, tmp_path, monkeypatch):
     monkeypatch.setattr("omfb.distributed.spread.ROOM", 0.0)
     model = paper().fit(da.from_array(rows(rng, 100, 12), chunks=(100, 5)))
     with pytest.raises(ValueError, match=r"no room here.*to_npy_stack"):
@@ -177,7 +168,7 @@ def test_a_dictionary_without_room_is_not_brought_here(client, rng, tmp_path, mo
     assert not list(tmp_path.iterdir())
 
 
-def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(client, rng, tmp_path, monkeypatch):
+def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(one_process, rng, tmp_path, monkeypatch):
     monkeypatch.setattr("omfb.learner.fit_stream.rows_per_block", lambda *_: 30)
     monkeypatch.setattr("omfb.learner.fit_stream.WHOLE_BYTES", 0)
     monkeypatch.setattr(features, "longest_step", lambda *_: 64)
@@ -192,7 +183,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(client, rng, tmp_path, 
             raise StopFitting
 
     with pytest.raises(StopFitting):
-        paper(**parameters).fit_source(Features(X, client, 3), on_block=stop, **fit)
+        paper(**parameters).fit_source(Features(X, one_process, 3), on_block=stop, **fit)
     assert OMFB.load(tmp_path / "c").n_samples_seen_ > 600
     with pytest.raises(CheckpointError, match="other data"):
         paper(**parameters).fit(X.rechunk((100, 4)), resume=True, **fit)
@@ -201,12 +192,12 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(client, rng, tmp_path, 
 
 
 @pytest.mark.parametrize("shuffle", [False, True])
-def test_how_far_it_is(shuffle, client, rng, monkeypatch):
+def test_how_far_it_is(shuffle, one_process, rng, monkeypatch):
     """Within chunks, and while a window of rows is shuffled, too."""
     monkeypatch.setattr("omfb.learner.fit_stream.rows_per_block", lambda *_: 30)
     monkeypatch.setattr("omfb.learner.fit_stream.WHOLE_BYTES", 0)
     monkeypatch.setattr(features, "longest_step", lambda *_: 30)
-    source = Features(da.from_array(rows(rng, 300, 12), chunks=(150, 5)), client, 3)
+    source = Features(da.from_array(rows(rng, 300, 12), chunks=(150, 5)), one_process, 3)
     done = []
     paper(shuffle=shuffle, max_iter=2).fit_source(
         source, on_block=lambda progress: done.append(round(20 * progress.done))
@@ -215,7 +206,7 @@ def test_how_far_it_is(shuffle, client, rng, monkeypatch):
     assert done == sorted(done)
 
 
-def test_an_interrupt_takes_tasks_back_and_leaves_the_model(client, rng, monkeypatch):
+def test_an_interrupt_takes_tasks_back_and_leaves_the_model(one_process, rng, monkeypatch):
     X = rows(rng, 300, 12)
     model = paper().fit(da.from_array(X, chunks=(100, 5)))
     before = atoms(model)
