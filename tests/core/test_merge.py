@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import omfb
 from omfb.core import merge as of_rule
 from omfb.core.merge import Evidence, MergeError
-from omfb.core.model import check
+from omfb.core.model import hide
 from omfb.core.model import merge as of_model
 from omfb.core.model.learn import learn, next_batch
 from omfb.core.model.reach import believed
@@ -91,7 +91,7 @@ def test_a_state_knows_what_it_has_kept_of_its_start(missing, batch_size):
 @settings(max_examples=15, deadline=None)
 def test_models_add_up(seed, parts, noise):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(check, "ONE_IN", 2**63)
+        patch.setattr(hide, "ONE_IN", 2**63)
         patch.setattr(of_model, "next_batch", lambda model: model)  # before it is revised
         X = table(seed, 500, 8)
         given_ = Settings(n_components=3, noise=noise)

@@ -8,7 +8,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from omfb.core.model import check, encode, polish
+from omfb.core.model import encode, hide, polish
 from omfb.core.model.learn import learn
 from omfb.core.model.revise import revised
 from omfb.core.model.settings import Settings
@@ -23,7 +23,7 @@ RTOL = 1e-8
 def nothing_hidden(request, monkeypatch):
     """Equations are compared with every entry learned, unless a test is about what is hidden."""
     if "hidden" not in request.node.name:
-        monkeypatch.setattr(check, "ONE_IN", 2**63)
+        monkeypatch.setattr(hide, "ONE_IN", 2**63)
 
 
 def table(seed, n, m, missing, rank=2):
@@ -114,16 +114,16 @@ def test_hidden_entries_teach_nothing(rng):
     X = table(2, 200, 10, 0.2)
     model = start(X, Settings(n_components=3), 0)
     other = X.copy()
-    for t, draw in enumerate(check.draws(X).tolist()):
-        if draw % check.ONE_IN == 0:
-            hidden = ~model.masks[draw // check.ONE_IN % len(model.masks)] & ~np.isnan(X[t])
+    for t, draw in enumerate(hide.draws(X).tolist()):
+        if draw % hide.ONE_IN == 0:
+            hidden = ~model.masks[draw // hide.ONE_IN % len(model.masks)] & ~np.isnan(X[t])
             if hidden.all() or not hidden.any() or (hidden | np.isnan(X[t])).all():
                 continue
             other[t, hidden] += 1e3 * X[t, hidden]
-    draws = check.draws(X)
-    original = check.draws
+    draws = hide.draws(X)
+    original = hide.draws
     try:
-        check.draws = lambda rows: draws[: rows.shape[0]]
+        hide.draws = lambda rows: draws[: rows.shape[0]]
         one, two = (
             learn(
                 replace(start(rows, Settings(n_components=3), 0), batch_left=999, period_left=999),
@@ -132,7 +132,7 @@ def test_hidden_entries_teach_nothing(rng):
             for rows in (X, other)
         )
     finally:
-        check.draws = original
+        hide.draws = original
     assert not np.array_equal(X, other, equal_nan=True)
     assert np.array_equal(one.C, two.C)
     assert not np.array_equal(one.histogram, two.histogram)

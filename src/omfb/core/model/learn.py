@@ -23,8 +23,9 @@ from ..kernels.recursion import gains, learn_features, steps
 from ..kernels.shared import check_finite_step, gram
 from ..kernels.threads import in_threads
 from ..state import Info
-from .check import hide, judge_hidden, looking, outlier_limit
+from .check import judge_hidden, looking, outlier_limit
 from .codes import Codes, codes_of
+from .hide import hide
 from .late import set_aside
 from .reach import believed
 from .revise import revised

@@ -14,8 +14,9 @@ import numpy as np
 from ..kernels.shared import Rows, gram
 from ..kernels.solve_features import add_rows, solve_features
 from ..kernels.threads import in_threads
-from .check import hide, outlier_limit
+from .check import outlier_limit
 from .codes import codes_of
+from .hide import hide
 from .reach import believed
 from .rows import Whitened, by_feature
 from .state import Matrix, Model, inverse

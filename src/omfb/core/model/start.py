@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..blocks import canonical, dense_with_holes
 from ..kernels.shared import gram
-from .check import kept_back, lent_masks
+from .hide import kept_back, lent_masks
 from .histogram import N_BINS
 from .schedule import batch_rows, fading, period_rows
 from .settings import Settings

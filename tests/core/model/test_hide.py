@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from omfb.core.model.check import hide
+from omfb.core.model.hide import hide
 from omfb.core.model.learn import learn
 from omfb.core.model.settings import Settings
 from omfb.core.model.start import start
