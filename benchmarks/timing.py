@@ -65,7 +65,8 @@ def interleaved(
     """Median seconds of each function (or `of`); all are warmed up first, then called in turn.
 
     After a product in several threads OpenBLAS's own spin for a tenth of a second, on a core that
-    the next function needs: `pause` waits for that.
+    the next function needs: `pause` waits for that, and for as long the function then is called
+    without being timed, so that its own threads are awake and each on its core.
     """
     for function in functions:
         function()
@@ -73,6 +74,9 @@ def interleaved(
     for _ in range(repeats):
         for function, taken in zip(functions, seconds, strict=True):
             time.sleep(pause)
+            warm = time.perf_counter() + pause
+            while time.perf_counter() < warm:
+                function()
             start = time.perf_counter()
             function()
             taken.append(time.perf_counter() - start)

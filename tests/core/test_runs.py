@@ -170,13 +170,27 @@ def test_pieces_of_features_equal_the_reference(rng):
     C = rng.normal(size=(m, r))
     Y = rng.normal(size=(150, r)) @ C.T + 0.3 * rng.normal(size=(150, m))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "SLICE_BYTES", 0)
+        patch.setattr(run, "SMALL_PRODUCT", 64 * r * 30)  # 47 slices of 30 features, the last of 20
+        patch.setattr(run, "LEAST_WIDTH", 0)
         whole, _, _ = omfb.step(start(C + 0.1, Rule()), Y)
     told = reference.learn(reference.first(C + 0.1, 1.0), Y[:20], Rule())
     part, codes, _ = omfb.step(start(C + 0.1, Rule()), Y[:20])
     assert_close(part.C, told.past.C)
     assert_close(codes, told.codes)
     assert_same_state(whole, omfb.step(start(C + 0.1, Rule()), Y)[0])
+
+
+@given(st.integers(1, 400_000), st.integers(1, 30_000))
+def test_every_feature_is_in_one_slice(m, work):
+    pieces = list(run.cut(m, work))
+    assert len(pieces) <= run.MOST_PIECES
+    at = 0
+    for here, n in (ranges for piece in pieces for ranges in piece):
+        assert here.start == at < here.stop
+        assert n <= run.STACK
+        assert (here.stop - here.start) % n == 0
+        at = here.stop
+    assert at == m
 
 
 def test_all_tasks_are_done_once_and_an_error_is_heard():

@@ -97,8 +97,11 @@ def pieces(X: Any, length: int) -> Iterator[Complete | Rows]:
 
 
 def is_complete(y: NDArray[Any]) -> bool:
-    """Whether a row has neither missing nor infinite entries, nor squares that overflow."""
-    return math.isfinite(y @ y)
+    """Whether a row has neither missing nor infinite entries, nor squares that overflow.
+
+    Not by BLAS: where y is long its threads would help, and then spin on the cores of ours.
+    """
+    return math.isfinite(np.einsum("i,i->", y, y))
 
 
 def alike(rows: Rows, r: int) -> Iterator[Alike | Rows]:

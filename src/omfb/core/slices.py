@@ -88,8 +88,7 @@ def step_lengths(state: State, n_rows: int, longest: int) -> list[int]:
 def addends(C: NDArray[Any], Y: NDArray[Any], with_gram: bool) -> Addends:
     """What a slice adds to the sums of a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
-        dictionary = Dictionary(C, False, helpers)
-        P, N = dictionary.project(Y), dictionary.squares(Y)()
+        P, N = Dictionary(C, False, len(Y), helpers).project(Y)
         return Addends(P, N, gram(C) if with_gram else None)
 
 
@@ -126,8 +125,8 @@ def atom_products(C: NDArray[Any]) -> Matrix:
 def updated(C: NDArray[Any], Y: NDArray[Any], X: Matrix, B: Matrix) -> NDArray[Any]:
     """A slice of the dictionary after a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
-        dictionary = Dictionary(C, False, helpers)
-        dictionary.update(X, B, Y)
+        dictionary = Dictionary(C, False, len(Y), helpers)
+        dictionary.update(X, B, Y, after=Y[:0])
     if not np.isfinite(dictionary.C).all():
         raise too_large()
     return dictionary.C

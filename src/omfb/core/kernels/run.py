@@ -2,13 +2,11 @@
 
 P = Y C and N = Y Yᵀ are sums over features, and the update C (I − XᵀB) + YᵀB is independent by
 feature. So the features are cut into pieces (`threads.py`), and a piece of C is updated with one
-block and multiplied with the next one while it is in the cache; the N of the next block is made
-while this one is in small space.
+block while it meets the next one, whose part of P and N is made while both are in the cache.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,10 +16,15 @@ from ..state import Info, State
 from .missing import observed_gram
 from .sequence import Block, after_block, block_length, small_space
 from .shared import Matrix, Step, gram, recompute_due, refreshed
-from .threads import Team, Work, team
+from .threads import Team, team
 
-# Of the dictionary that is changed at a time: what the second cache holds beside its inputs.
-SLICE_BYTES = 1 << 18
+# Multiply-adds of a product that OpenBLAS does at once, without arranging its inputs first.
+SMALL_PRODUCT = 1_000_000
+# Features of a slice at least, for that; and where r is so large that no product is small.
+LEAST_WIDTH, WIDTH = 256, 1024
+# Slices that a call of NumPy goes through: more leave the cache, fewer have threads wait for the
+# interpreter's lock.
+STACK = 4
 # Into so many pieces features are cut at most: enough for the threads to even out what they do.
 MOST_PIECES = 16
 
@@ -35,16 +38,16 @@ def learn_run(
     at a row with a singular system: the caller sees from the number of codes how many rows were
     learned from. In place if C may be reused.
     """
-    state = refreshed(state)
     length = block_length(state.C.shape[1])
     with team(min(length, len(Y)) * Y.shape[1] * state.C.shape[1]) as helpers:
+        state = refreshed(state)
         if features is None:
-            run = Run(state, Dictionary(state.C, reuse, helpers), state.G)
+            run = Run(state, Dictionary(state.C, reuse, length, helpers), state.G)
             codes, info = run.learn(Y, length, 2**62)
             return replace(run.state, C=run.dictionary.C, G=run.G), codes, info
         G = np.empty_like(state.G)
         observed_gram(state.C, state.G, features, G)
-        run = Run(state, Dictionary(state.C[features], True, helpers), G)
+        run = Run(state, Dictionary(state.C[features], True, length, helpers), G)
         # The Gram matrix of all features is not at hand to be computed anew on the way.
         codes, info = run.learn(Y, length, 8 * state.C.shape[1])
         C = state.C if reuse else state.C.copy()
@@ -65,26 +68,22 @@ class Run:
         codes = [np.empty((0, self.G.shape[1]))]
         residual = energy = 0.0
         at, here = 0, Y[:length]
-        N = self.dictionary.squares(here)()
-        P = self.dictionary.project(here) if np.isfinite(np.trace(N)) else None
-        while P is not None:
-            after = Y[at + length : at + 2 * length]
-            making = self.dictionary.squares(after)
-            try:
-                block = small_space(self.state, self.G, P, N, self._share)
-            finally:
-                N_after = making()
+        P, N = self.dictionary.project(here)
+        while np.isfinite(np.trace(N)):
+            block = small_space(self.state, self.G, P, N, self._share)
             if block is None:
                 break
             done = len(block.X)
-            more = done == length and at + done < min(len(Y), most)
-            more = more and bool(np.isfinite(np.trace(N_after)))
-            P = self.dictionary.update(block.X, block.B, here[:done], after if more else None)
-            self._advance(block, done)
-            codes.append(block.X)
             residual += block.residual
             energy += float(np.trace(N[:done, :done]))
-            at, here, N = at + done, after, N_after
+            codes.append(block.X)
+            at += done
+            after = Y[at : at + length] if done == length and at < most else Y[:0]
+            P, N = self.dictionary.update(block.X, block.B, here[:done], after)
+            self._advance(block, done)
+            if not len(after):
+                break
+            here = after
         return np.concatenate(codes), Info(residual, energy)
 
     def _advance(self, block: Block, done: int) -> None:
@@ -99,74 +98,90 @@ class Run:
 class Dictionary:
     """C while blocks of rows go by, cut by features into the pieces that threads take."""
 
-    def __init__(self, C: NDArray[Any], mine: bool, helpers: Team) -> None:
+    def __init__(self, C: NDArray[Any], mine: bool, length: int, helpers: Team) -> None:
         self.C, self._mine, self._team = C, mine, helpers
         self._free: list[NDArray[Any]] = []  # room to work in: to make it anew costs page faults
-        m, r = C.shape
-        self._width = max(256, SLICE_BYTES // (r * C.itemsize))
-        count = min(MOST_PIECES, -(-m // self._width))
-        edges = [m * at // count for at in range(count + 1)]
-        self._pieces = [slice(*edge) for edge in pairwise(edges)]
+        self._pieces = list(cut(len(C), C.shape[1] * length))
 
-    def squares(self, Y: NDArray[Any]) -> Callable[[], Matrix]:
-        """Begin to make Y Yᵀ; call what is returned to have it."""
-        parts = np.empty((len(self._pieces), len(Y), len(Y)), Y.dtype)
-
-        def task(at: int) -> None:
-            part = Y[:, self._pieces[at]]
-            np.matmul(part, part.T, out=parts[at])
-
-        return self._summed(self._team.start(task, len(parts) if len(Y) else 0), parts)
-
-    def project(self, Y: NDArray[Any]) -> Matrix:
-        """P = Y C."""
-        parts = np.empty((len(self._pieces), len(Y), self.C.shape[1]), Y.dtype)
-
-        def task(at: int) -> None:
-            piece = self._pieces[at]
-            np.matmul(Y[:, piece], self.C[piece], out=parts[at])
-
-        return self._summed(self._team.start(task, len(parts)), parts)()
+    def project(self, Y: NDArray[Any]) -> tuple[Matrix, Matrix]:
+        """P = Y C and N = Y Yᵀ."""
+        return self._over_pieces(Y, lambda here, n, room: self.C[here])
 
     def update(
-        self, X: Matrix, B: Matrix, Y: NDArray[Any], after: NDArray[Any] | None = None
-    ) -> Matrix | None:
-        """C ← C (I − XᵀB) + YᵀB, and the P of the block after it."""
-        C, r = self.C, self.C.shape[1]
+        self, X: Matrix, B: Matrix, Y: NDArray[Any], after: NDArray[Any]
+    ) -> tuple[Matrix, Matrix]:
+        """C ← C (I − XᵀB) + YᵀB; return P and N of the block after it."""
+        C = self.C
         new = C if self._mine else np.empty_like(C)
         X, B = X.astype(C.dtype, copy=False), B.astype(C.dtype, copy=False)
-        A = np.eye(r, dtype=C.dtype) - X.T @ B
-        rows = 0 if after is None else len(after)
-        parts = np.zeros((len(self._pieces), rows, r), C.dtype)
+        A = np.eye(C.shape[1], dtype=C.dtype) - X.T @ B
+
+        def updated(here: slice, n: int, room: NDArray[Any]) -> NDArray[Any]:
+            if len(Y) < len(A):  # cheaper for so few rows
+                error = (Y[:, here] - X @ C[here].T).T
+                return np.add(C[here], error @ B, out=new[here])
+            kept, change = room[:, : here.stop - here.start]
+            np.matmul(in_slices(C[here], n), A, out=in_slices(kept, n))
+            np.matmul(in_slices(Y[:, here].T, n), B, out=in_slices(change, n))
+            return np.add(kept, change, out=new[here])
+
+        sums = self._over_pieces(after, updated)
+        self.C, self._mine = new, True
+        return sums
+
+    def _over_pieces(
+        self, Y: NDArray[Any], dictionary: Callable[[slice, int, NDArray[Any]], NDArray[Any]]
+    ) -> tuple[Matrix, Matrix]:
+        """P and N of Y, where `dictionary` makes C of some features that are so many slices."""
+        r, dtype = self.C.shape[1], self.C.dtype
+        widest = max(here.stop - here.start for piece in self._pieces for here, _ in piece)
+        P = np.zeros((len(self._pieces), len(Y), r), dtype)
+        N = np.zeros((len(self._pieces), len(Y), len(Y)), dtype)
 
         def task(at: int) -> None:
-            piece = self._pieces[at]
-            scratch = self._free.pop() if self._free else np.empty((2, self._width, r), C.dtype)
-            kept, change = scratch
-            for start in range(piece.start, piece.stop, self._width):
-                here = slice(start, min(start + self._width, piece.stop))
-                size = here.stop - start
-                if len(Y) < r:  # cheaper for so few rows
-                    error = (Y[:, here] - X @ C[here].T).T
-                    np.add(C[here], np.matmul(error, B, out=change[:size]), out=new[here])
-                else:
-                    np.matmul(C[here], A, out=kept[:size])
-                    np.matmul(Y[:, here].T, B, out=change[:size])
-                    np.add(kept[:size], change[:size], out=new[here])
-                if after is not None:
-                    parts[at] += after[:, here] @ new[here]
-            self._free.append(scratch)
+            room = self._free.pop() if self._free else np.empty((2, widest, r), dtype)
+            for here, n in self._pieces[at]:
+                C = dictionary(here, n, room)
+                if len(Y):
+                    slices = in_slices(Y[:, here].T, n)
+                    turned = slices.transpose(0, 2, 1)
+                    P[at] += (turned @ in_slices(C, n)).sum(axis=0)
+                    N[at] += (turned @ slices).sum(axis=0)
+            self._free.append(room)
 
-        summed = self._summed(self._team.start(task, len(parts)), parts)()
-        self.C, self._mine = new, True
-        return None if after is None else summed
+        self._team.run(task, len(self._pieces))
+        return _sum(P), _sum(N)
 
-    @staticmethod
-    def _summed(work: Work, parts: NDArray[Any]) -> Callable[[], Matrix]:
-        def finish() -> Matrix:
-            work.finish()
-            if len(parts) == 1:
-                return parts[0].astype(np.float64, copy=False)
-            return parts.sum(axis=0, dtype=np.float64)  # in the pieces' order
 
-        return finish
+def cut(m: int, work: int) -> Iterator[list[tuple[slice, int]]]:
+    """Pieces of m features, each as ranges of them with the number of slices in a range.
+
+    A feature takes part in a product with so much work.
+    """
+    width = SMALL_PRODUCT // work
+    if width < LEAST_WIDTH:
+        width = WIDTH
+    slices = -(-m // width)
+    in_piece = max(-(-slices // MOST_PIECES), 2)
+    width = -(-m // (-(-slices // in_piece) * in_piece))  # all as wide, but for the last
+    for first in range(0, m, in_piece * width):
+        last = min(first + in_piece * width, m)
+        whole = first + (last - first) // width * width
+        piece = [
+            (slice(start, stop), (stop - start) // width)
+            for start in range(first, whole, STACK * width)
+            for stop in [min(start + STACK * width, whole)]
+        ]
+        yield piece + [(slice(whole, last), 1)] * (whole < last)
+
+
+def in_slices(rows: NDArray[Any], n: int) -> NDArray[Any]:
+    """A view of rows in n slices of them."""
+    return rows.reshape(n, len(rows) // n, -1)
+
+
+def _sum(parts: NDArray[Any]) -> Matrix:
+    """Over the pieces, in their order."""
+    if len(parts) == 1:
+        return parts[0].astype(np.float64, copy=False)
+    return parts.sum(axis=0, dtype=np.float64)

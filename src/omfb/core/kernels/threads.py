@@ -111,37 +111,28 @@ class Team:
     def __init__(self, n_threads: int) -> None:
         self.n_threads = n_threads
 
-    def start(self, task: Task, n: int) -> "Work":
-        """Let the helpers begin with task(0), …, task(n − 1)."""
-        return Work(task, n, min(self.n_threads, n) - 1)
-
     def run(self, task: Task, n: int) -> None:
-        """Do all of them, and return when they are done."""
-        self.start(task, n).finish()
+        """Call task(0), …, task(n − 1), each by whoever is free; return when all are done."""
+        numbers = count()
 
+        def take() -> None:
+            nonlocal numbers
+            try:
+                while (at := next(numbers)) < n:
+                    task(at)
+            except BaseException:
+                numbers = count(n)  # no more of it
+                raise
 
-class Work:
-    """Tasks that are taken one after the other by whoever is free."""
-
-    def __init__(self, task: Task, n: int, helpers: int) -> None:
-        self._task, self._n, self._next = task, n, count()
-        self._helpers: list[Future[Any]] = []
+        helpers: list[Future[None]] = []
         with suppress(RuntimeError):  # the interpreter is ending: the caller does it all
-            self._helpers = [_pool().submit(self._take) for _ in range(helpers)]
-
-    def finish(self) -> None:
-        """Take what is left, then wait for the helpers that are not yet done."""
+            helpers = [_pool().submit(take) for _ in range(min(self.n_threads, n) - 1)]
         try:
-            self._take()
+            take()
         finally:
-            self._next = count(self._n)  # after an error: no more of it
-            for helper in self._helpers:
+            for helper in helpers:
                 if not helper.cancel():
                     helper.result()
-
-    def _take(self) -> None:
-        while (at := next(self._next)) < self._n:
-            self._task(at)
 
 
 @contextmanager
