@@ -1,6 +1,7 @@
 """A score that cannot be fooled: entries are judged that did not make their row's code."""
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,15 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .blocks import dense_with_holes
+from .kernels.threads import team
 from .state import Info
 
 # Into so many parts the features are cut: a row hides one.
 FOLDS = 8
 # Entries that are judged together: few enough to be in the cache still when the hidden are picked.
 ENTRIES, ROWS = 1 << 18, 64
+# To guess the work of an entry: threads share the folds, whose products are small.
+SOME_COMPONENTS = 8
 
 Predict = Callable[[NDArray[Any]], NDArray[Any]]
 """What is predicted of the hidden features (n, h) of rows (n, m)."""
@@ -36,25 +40,31 @@ def judge_hidden_parts(
     predicting : callable
         Given which features are visible, gives what predicts the others from these.
     """
-    m = X.shape[1]
+    n, m = X.shape
     length = max(ROWS, ENTRIES // m)
     n_folds = min(FOLDS, m)
     fold = folds(m)
-    residual = energy = 0.0
-    for number in range(n_folds):
+    sums = [Info(0.0, 0.0)] * n_folds
+
+    @np.errstate(over="ignore", invalid="ignore")  # `Info.plus` sees it
+    def judge(number: int) -> None:
         hidden = fold == number
-        which, middle = np.flatnonzero(hidden), center[hidden]
+        which, middle, measure = np.flatnonzero(hidden), center[hidden], unit[hidden]
         predict = predicting(~hidden)
-        for start in range(0, X.shape[0], length * n_folds):
+        for start in range(0, n, length * n_folds):
             rows = X[start : start + length * n_folds][number::n_folds]
             if rows.shape[0] == 0:
                 continue
             rows = dense_with_holes(rows) if scipy.sparse.issparse(rows) else rows
             predicted = predict(rows) if n_folds > 1 else middle
             truth = rows.take(which, axis=1).astype(np.float64, copy=False)
-            residual += _energy(truth - predicted, unit[hidden])
-            energy += _energy(truth - middle, unit[hidden])
-    return Info(residual, energy)
+            energy = _energy(truth - middle if middle.any() else truth, measure)
+            residual = _energy(np.subtract(truth, predicted, out=truth), measure)
+            sums[number] = sums[number].plus(Info(residual, energy))
+
+    with team(n * m * SOME_COMPONENTS) as helpers:
+        helpers.run(judge, n_folds)
+    return reduce(Info.plus, sums)
 
 
 def folds(n_features: int) -> NDArray[np.int64]:
@@ -63,7 +73,8 @@ def folds(n_features: int) -> NDArray[np.int64]:
 
 
 def _energy(errors: NDArray[np.float64], unit: NDArray[np.float64]) -> float:
-    """Sum of squares over unit², of what is not missing; errors are used up."""
-    errors /= unit
+    """Sum of squares over unit², of what is not missing."""
+    if (unit != 1.0).any():
+        errors = errors / unit
     total = float(np.vdot(errors, errors))
-    return total if np.isfinite(total) else float(np.nansum(np.square(errors, out=errors)))
+    return total if np.isfinite(total) else float(np.nansum(np.square(errors)))

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.blocks import too_large
+from ..core.kernels.threads import products_in_one_thread
 from ..core.merge import Evidence
 from ..core.model import encode as coding
 from ..core.model import merge as merging
@@ -51,7 +52,7 @@ class Bayes:
 
     def step(self, state: Model, rows: Any, *, reuse: bool) -> tuple[Model, Matrix, Info]:
         """See `Engine.step`."""
-        with _overflow_refused():
+        with _overflow_refused(), products_in_one_thread(state.gappy and rows.shape[0] > 1):
             after, codes, info = learn(state, rows, reuse=reuse)
         if after.memory is not None and after.v is not state.v:
             # A revision has turned the codes: what they keep is found again, on demand.
@@ -106,6 +107,10 @@ class Bayes:
 
     def conclude(self, state: Model, sample: GetRows, last_rows: GetRows) -> Model:
         """See `Engine.conclude`."""
+        with products_in_one_thread(state.gappy):
+            return self._concluded(state, sample, last_rows)
+
+    def _concluded(self, state: Model, sample: GetRows, last_rows: GetRows) -> Model:
         state = coding.settled(state)
         n_rows = state.pass_rows or state.n_seen
         short = n_rows <= self.sample_rows(len(state.C))  # the sample is the whole table

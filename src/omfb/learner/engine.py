@@ -208,7 +208,7 @@ class Broyden:
 
             return predict
 
-        return judge_hidden_parts(rows, zero, unit, predicting).sound()
+        return judge_hidden_parts(rows, zero, unit, predicting)
 
     def n_components(self, state: State) -> int:
         """See `Engine.n_components`."""

@@ -14,7 +14,7 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from itertools import count
 from typing import Any
@@ -152,12 +152,14 @@ def team(work: int) -> Iterator[Team]:
 
 
 @contextmanager
-def products_in_one_thread() -> Iterator[None]:
-    """BLAS has one thread: for what must not depend, in its last bits, on how many it may have.
+def products_in_one_thread(needed: bool = True) -> Iterator[None]:
+    """BLAS has one thread; teams have theirs all the same.
 
-    Teams have theirs all the same.
+    For what must not depend, in its last bits, on how many BLAS may have, and for work of teams
+    with products in between: after a product BLAS's threads spin for a tenth of a second, on the
+    cores that a team needs.
     """
-    with _blas().single():
+    with _blas().single() if needed else nullcontext():
         yield
 
 

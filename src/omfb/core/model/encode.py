@@ -12,6 +12,7 @@ from ..blocks import check_finite, dense_with_holes
 from ..judge import Predict, judge_hidden_parts
 from ..kernels.posterior import spread
 from ..kernels.shared import gram
+from ..kernels.threads import products_in_one_thread
 from ..state import Info
 from .check import outlier_limit
 from .codes import Codes, codes_of, complete_system
@@ -49,10 +50,11 @@ def encode(model: Model, X: Any) -> Matrix:
     codes = np.empty((X.shape[0], model.n_components))
     known = _codes_of_complete(model, X, codes)
     left = np.flatnonzero(~known)
-    for start in range(0, len(left), ROWS):
-        which = left[start : start + ROWS]
-        rows = believed(model, X[which])
-        codes[which] = codes_of(model, rows, limit=outlier_limit(model)).X[:, :-1]
+    with products_in_one_thread(len(left) > 1):
+        for start in range(0, len(left), ROWS):
+            which = left[start : start + ROWS]
+            rows = believed(model, X[which])
+            codes[which] = codes_of(model, rows, limit=outlier_limit(model)).X[:, :-1]
     return codes
 
 
@@ -102,9 +104,10 @@ def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
         if not missing.any():
             check_finite(filled[here], squares=False)
             continue
-        rows = believed(model, X[here])
-        codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=deviations)
-        np.copyto(filled[here], decode(model, codes.X[:, :-1]), where=missing)
+        with products_in_one_thread(len(missing) > 1):
+            rows = believed(model, X[here])
+            codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=deviations)
+            np.copyto(filled[here], decode(model, codes.X[:, :-1]), where=missing)
         if spreads is not None:
             _fill_deviations(model, codes, missing, spreads[here])
     return Filled(filled, spreads)
@@ -203,7 +206,7 @@ def judge(model: Model, X: Any) -> Info:
 
         return predict
 
-    return judge_hidden_parts(X, mean, model.unit, predicting).sound()
+    return judge_hidden_parts(X, mean, model.unit, predicting)
 
 
 def _coding(model: Model, visible: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Matrix]:
