@@ -51,7 +51,7 @@ class Floor:
 
     def __init__(self, m: int, r: int, dtype: type) -> None:
         rng = np.random.default_rng(0)
-        self.q = block_length(r)
+        self.q = block_length(m, r)
         self.n = self.q * (6 if m < 50_000 else 3)
         self.Y = rng.random((self.n, m)).astype(dtype)
         first = rng.random((r, m))

@@ -209,7 +209,7 @@ def test_the_length_of_a_kernels_block_does_not_matter(problem, rule, length):
     rule = replace(in_units(rule, np.abs(C).max()), batch_size=1)
     usual, codes, _ = omfb.step(start(C, rule), Y)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "block_length", lambda r: length)
+        patch.setattr(run, "block_length", lambda m, r: length)
         state, other_codes, _ = omfb.step(start(C, rule), Y)
     assert_same_state(state, usual)
     assert_close(other_codes, codes)

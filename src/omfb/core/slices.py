@@ -70,7 +70,7 @@ def longest_step(n_components: int, widths: Sequence[int]) -> int:
     anyway to send the tasks of a step around. Too many rows would let rounding add up.
     """
     rows = int((TASKS_WORK * len(widths) / max(widths)) ** 0.5)
-    return max(block_length(n_components), min(rows, MOST_ROWS))
+    return max(block_length(max(widths), n_components), min(rows, MOST_ROWS))
 
 
 def step_lengths(state: State, n_rows: int, longest: int) -> list[int]:

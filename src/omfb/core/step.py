@@ -178,7 +178,7 @@ def _single_rows(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int]
                 state = learned[0]
                 at += done
                 continue
-            last = min(at + block_length(state.C.shape[1]), n)
+            last = min(at + block_length(*state.C.shape), n)
         some = dense_rows(X[at:last], first_row=at) if rows is None else rows.part(at, last)
         for learned, entries in (_learn_free if free else _learn_some)(state, some, mine):
             yield learned, entries

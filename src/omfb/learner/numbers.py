@@ -17,9 +17,10 @@ def is_ordinary(values: NDArray[Any]) -> bool:
 
     Others are tried at once: if they cannot be used, they are refused before they are kept.
     """
-    sizes = np.abs(values[values != 0.0])
+    sizes = np.abs(values)
     most = float(np.finfo(values.dtype).max) ** 0.2
-    return bool(np.nanmax(sizes, initial=0.0) < most and np.nanmin(sizes, initial=1.0) > 1.0 / most)
+    extreme = (sizes >= most) | ((sizes <= 1.0 / most) & (sizes > 0.0))  # not where it is NaN
+    return not extreme.any()
 
 
 def made_finite(rows: NDArray[Any], made_of: Any) -> NDArray[Any]:

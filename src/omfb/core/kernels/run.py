@@ -38,8 +38,9 @@ def learn_run(
     at a row with a singular system: the caller sees from the number of codes how many rows were
     learned from. In place if C may be reused.
     """
-    length = block_length(state.C.shape[1])
-    with team(min(length, len(Y)) * Y.shape[1] * state.C.shape[1]) as helpers:
+    m, r = Y.shape[1], state.C.shape[1]
+    length = block_length(m, r)
+    with team(min(length, len(Y)) * m * r) as helpers:
         state = refreshed(state)
         if features is None:
             run = Run(state, Dictionary(state.C, reuse, length, helpers), state.G)
@@ -49,7 +50,7 @@ def learn_run(
         observed_gram(state.C, state.G, features, G)
         run = Run(state, Dictionary(state.C[features], True, length, helpers), G)
         # The Gram matrix of all features is not at hand to be computed anew on the way.
-        codes, info = run.learn(Y, length, 8 * state.C.shape[1])
+        codes, info = run.learn(Y, length, 8 * r)
         C = state.C if reuse else state.C.copy()
         C[features] = run.dictionary.C
         return replace(run.state, C=C, G=state.G + (run.G - G)), codes, info
@@ -102,6 +103,7 @@ class Dictionary:
         self.C, self._mine, self._team = C, mine, helpers
         self._free: list[NDArray[Any]] = []  # room to work in: to make it anew costs page faults
         self._pieces = list(cut(len(C), C.shape[1] * length))
+        self._widest = max(here.stop - here.start for piece in self._pieces for here, _ in piece)
 
     def project(self, Y: NDArray[Any]) -> tuple[Matrix, Matrix]:
         """P = Y C and N = Y Yᵀ."""
@@ -134,12 +136,11 @@ class Dictionary:
     ) -> tuple[Matrix, Matrix]:
         """P and N of Y, where `dictionary` makes C of some features that are so many slices."""
         r, dtype = self.C.shape[1], self.C.dtype
-        widest = max(here.stop - here.start for piece in self._pieces for here, _ in piece)
         P = np.zeros((len(self._pieces), len(Y), r), dtype)
         N = np.zeros((len(self._pieces), len(Y), len(Y)), dtype)
 
         def task(at: int) -> None:
-            room = self._free.pop() if self._free else np.empty((2, widest, r), dtype)
+            room = self._free.pop() if self._free else np.empty((2, self._widest, r), dtype)
             for here, n in self._pieces[at]:
                 C = dictionary(here, n, room)
                 if len(Y):

@@ -38,6 +38,8 @@ from .small import (
 # H is updated over a whole block, which multiplies its errors: take worse conditioned systems
 # row by row, each with an inverse of its own.
 SMALLEST_BLOCK_PIVOT = 1e-6
+# Features of a short row.
+SHORT = 500
 
 
 @jit
@@ -99,13 +101,13 @@ def solve_unit_upper(U, K):
                 K[i, c] -= factor * K[j, c]
 
 
-def block_length(r: int) -> int:
+def block_length(m: int, r: int) -> int:
     """Rows of a block: of the work beside the floor, Y Yᵀ grows with q and C A falls with it.
 
     Their sum is least at q = √2 r, with the small space a little below; with fewer rows than 64
-    the products and the calls lose speed.
+    the products and the calls lose speed, and calls are what short rows cost.
     """
-    return max(64, 8 * round(1.2 * r / 8))
+    return max(64 if m > SHORT else 96, 8 * round(1.2 * r / 8))
 
 
 class Block(NamedTuple):
