@@ -14,7 +14,7 @@ from numba.core import caching
 
 import omfb
 from omfb import Rule
-from omfb.core.kernels import chain, codes, missing, small, threads
+from omfb.core.kernels import chain, codes, observed, small, threads
 from omfb.core.kernels.compiling import jit
 
 from .. import reference
@@ -202,7 +202,7 @@ def test_both_sides_of_the_mask_give_the_observed_gram(seed, r, m, share):
     C = rng.normal(size=(m, r))
     seen = np.flatnonzero(rng.random(m) < share).astype(np.int32)
     out = np.empty((r, r))
-    missing.observed_gram(C, C.T @ C, seen, out)
+    observed.observed_gram(C, C.T @ C, seen, out)
     assert np.abs(out - C[seen].T @ C[seen]).max() <= 1e-13 * m
 
 
@@ -212,7 +212,7 @@ def test_an_observed_gram_survives_missing_features_of_another_size(rng):
     C[0] *= 1e10
     seen = np.arange(1, 12, dtype=np.int32)
     out = np.empty((3, 3))
-    missing.observed_gram(C, C.T @ C, seen, out)
+    observed.observed_gram(C, C.T @ C, seen, out)
     assert np.allclose(out, C[seen].T @ C[seen], rtol=1e-12)
 
 

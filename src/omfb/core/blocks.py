@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .kernels.missing import compressed
+from .kernels.observed import compressed
 from .kernels.patterns import runs
 from .kernels.shared import Matrix, Rows, row_squares
 

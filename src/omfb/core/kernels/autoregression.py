@@ -22,7 +22,7 @@ residual that is known and b steps before the next, with u = φ^a and w = φ^b,
 import numpy as np
 
 from .compiling import jit
-from .missing import observed_gram, project
+from .observed import observed_gram, project
 from .small import dot, invert, multiply
 
 

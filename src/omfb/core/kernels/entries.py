@@ -50,7 +50,7 @@ def mark(values, seen):
 def list_seen(values, seen, features, entries):
     """List the entries that are seen, with their features; there must be room for one more.
 
-    Every entry is written, and the next one over it if it was missing, as in `missing.compress`.
+    Every entry is written, and the next one over it if it was missing, as in `observed.compress`.
     """
     at = 0
     for t in range(values.shape[0]):

@@ -19,7 +19,7 @@ from ..state import Info, State
 from .chain import chain_one
 from .codes import Penalty, Quadratic, penalty_of
 from .compiling import jit
-from .missing import approach_few, multiply_few, observed_gram, project
+from .observed import approach_few, multiply_few, observed_gram, project
 from .patterns import by_pattern
 from .shared import (
     Matrix,

@@ -16,7 +16,7 @@ An entry i whose residual from the other entries of its row, e_i / (1 − c_iᵀ
 import numpy as np
 
 from .compiling import inner_jit, jit
-from .missing import observed_gram, project
+from .observed import observed_gram, project
 from .small import dot, invert, multiply
 
 # Outliers are few: at most one in so many entries of a row, and one; or two.

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..state import Info, State
-from .missing import observed_gram
+from .observed import observed_gram
 from .sequence import Block, after_block, block_length, small_space
 from .shared import Matrix, Step, gram, recompute_due, refreshed
 from .threads import Team, team
