@@ -404,3 +404,12 @@ def test_unsorted_indices_of_a_sparse_matrix_do_not_matter(rng):
 def test_a_score_is_finite_however_bad():
     assert omfb.Info(1e297, 1e-43).score == -sys.float_info.max
     assert omfb.Info(1.0, 4.0).score == 0.75
+
+
+def test_energies_that_overflow_explain_nothing():
+    """Once infinite, a running error would be NaN for ever."""
+    huge = omfb.Info(0.5e308, 1.5e308)
+    total = huge.plus(huge)
+    assert total == omfb.Info(sys.float_info.max, sys.float_info.max)
+    assert total.error == 1.0
+    assert total.plus(omfb.Info(1.0, 2.0)).error == 1.0
