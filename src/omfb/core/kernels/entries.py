@@ -9,12 +9,13 @@ LARGEST = 1e75
 
 
 @jit
-def whiten(Y, center, inverse_noise, reach, out, counts):
+def whiten(Y, center, inverse_noise, reach, largest, out, counts):
     """out = (Y − center) / noise, NaN staying NaN; counts what each row observes.
 
-    Returns how many are beyond reach. Counting takes several at a time, as a maximum would not.
+    Returns how many are beyond reach, and how many not below the largest. Counting takes several at
+    a time, as a maximum would not.
     """
-    n_beyond = 0
+    n_beyond = n_huge = 0
     for t in range(Y.shape[0]):
         count = 0
         for i in range(Y.shape[1]):
@@ -22,8 +23,9 @@ def whiten(Y, center, inverse_noise, reach, out, counts):
             out[t, i] = value
             count += value == value
             n_beyond += abs(value) > reach
+            n_huge += abs(value) >= largest
         counts[t] = count
-    return n_beyond
+    return n_beyond, n_huge
 
 
 @jit

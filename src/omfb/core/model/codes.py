@@ -11,6 +11,8 @@ from ..kernels.threads import MOST_PIECES, in_threads
 from .rows import Whitened
 from .state import Matrix, Model, Vector
 
+# Complete rows at a time: what is between their products stays in the cache.
+ROWS = 256
 # Rows that share a system are many enough in a piece of the work to pay for making it there.
 ROWS_OF_A_PIECE = 8
 
@@ -56,16 +58,20 @@ def complete_system(model: Model) -> tuple[Matrix, Vector]:
 def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool) -> Codes:
     """Rows that share one system, by two products."""
     r, (q, m) = model.n_components, Y.shape
-    P = (Y @ model.coding).astype(np.float64, copy=False)
     H, pulled = complete_system(model)
-    X = np.empty((q, r + 1))
-    np.matmul(P[:, :r], H, out=X[:, :r])
-    X[:, :r] -= pulled @ H
+    offset = pulled @ H
+    X, residual = np.empty((q, r + 1)), squares_of(Y)
     X[:, r] = model.one
-    left = X @ model.G
-    left -= P
-    left -= P
-    residual = squares_of(Y) + np.einsum("ij,ij->i", X, left)
+    for start in range(0, q, ROWS):
+        here = slice(start, start + ROWS)
+        P = (Y[here] @ model.coding).astype(np.float64, copy=False)
+        x = X[here]
+        np.matmul(P[:, :r], H, out=x[:, :r])
+        x[:, :r] -= offset
+        left = x @ model.G
+        left -= P
+        left -= P
+        residual[here] += np.einsum("ij,ij->i", x, left)
     free = m - min(float((H * model.G[:r, :r]).sum()), 0.98 * m)
     return Codes(
         X, float(weights.sum()) * H, np.maximum(residual, 0.0), np.full(q, free),

@@ -102,13 +102,14 @@ def whitened(
     center = model.center
     if dtype == np.float32 and in_safe_range(model):  # rounded as the data are
         center, inverse = center.astype(dtype), inverse.astype(dtype)
-    reach = dtype.type(REACH)
-    all_near = whiten(Y, center, inverse, reach, out, counts) == 0
-    if not all_near and inverse.dtype == np.float32 and not _largest(out) < LARGEST:
-        whiten(Y, model.center, 1.0 / model.noise, reach, out, counts)
-    if not all_near and not _largest(out) < LARGEST:
+    limits = dtype.type(REACH), dtype.type(LARGEST if dtype == np.float64 else np.inf)
+    n_beyond, n_huge = whiten(Y, center, inverse, *limits, out, counts)
+    if n_huge and inverse.dtype == np.float32:
+        n_beyond, n_huge = whiten(Y, model.center, 1.0 / model.noise, *limits, out, counts)
+    if n_huge:
         check_finite(Y)
         raise too_large()
+    all_near = n_beyond == 0
     for t, features in forgotten:
         out[t, features] = np.nan
         counts[t] -= len(features)
@@ -117,10 +118,6 @@ def whitened(
     seen = np.empty(Y.shape, bool)
     mark(out, seen)
     return Whitened(m, out, seen, counts, all_near=all_near)
-
-
-def _largest(values: NDArray[Any]) -> float:
-    return float(np.fmax.reduce(np.abs(values), axis=None, initial=0.0))
 
 
 def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:
