@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 from beside import times
-from data import JUDGED, AbsentError, Holes, faces, with_holes
+from data import AbsentError, Holes, faces, with_holes
 from tables import (
     Table,
     biases,
@@ -91,10 +91,25 @@ def panels(size: str) -> Iterator[Row]:
     yield from panel("METR-LA traffic", size, 0.60, max_iter=1, shuffle=False)
     yield from panel("METR-LA traffic", size, 0.60, max_iter=1, shuffle=False, in_time=True)
     # Bounds of series are figures of one mask, and masks differ by more than methods do.
-    for name, most in (("Beijing air", 0.289), ("METR-LA traffic", 0.577)):
-        problem = with_holes(name, size, JUDGED)
-        error = problem.error(filled(problem.X, max_iter=1))
-        yield row("RMSE", f"{name}, max_iter=1, the mask of which the bound is", [error], most=most)
+    yield from of_the_bound("Beijing air", size, 0.289)
+    yield from of_the_bound("METR-LA traffic", size, 0.577)
+    yield from of_the_bound("METR-LA traffic", size, 0.570, in_time=True)
+    yield from of_the_bound("METR-LA traffic", size, 0.60, shuffle=False)
+
+
+def of_the_bound(name: str, size: str, most: float, **given: Any) -> Iterator[Row]:
+    """One pass under the mask that the bound was measured with, in its units."""
+    X = with_holes(name, size).truth
+    X = (X - np.nanmean(X, axis=0)) / np.nanstd(X, axis=0)
+    rng = np.random.default_rng(1)
+    hidden = np.zeros(X.shape, bool)
+    while hidden.mean() < 0.1:
+        column, first = rng.integers(X.shape[1]), rng.integers(len(X) - 20)
+        hidden[first : first + 20, column] = True
+    problem = Holes(name, np.where(hidden, np.nan, X), X, hidden & ~np.isnan(X), "runs")
+    error = problem.error(filled(problem.X, max_iter=1, **given))
+    how = ", ".join(f"{key}={value}" for key, value in {"max_iter": 1, **given}.items())
+    yield row("RMSE", f"{name}, {how}, the mask of which the bound is", [error], most=most)
 
 
 # -- generated tables -------------------------------------------------------------------------
