@@ -22,8 +22,8 @@ from .threads import Team, team
 SMALL_PRODUCT = 1_000_000
 # Features of a slice at least, for that; and where r is so large that no product is small.
 LEAST_WIDTH, WIDTH = 256, 1024
-# Slices that a call of NumPy goes through: more leave the cache, fewer have threads wait for the
-# interpreter's lock.
+# Small slices that a call of NumPy goes through: more leave the cache, fewer have threads wait for
+# the interpreter's lock.
 STACK = 4
 # Into so many pieces features are cut at most: enough for the threads to even out what they do.
 MOST_PIECES = 16
@@ -159,9 +159,9 @@ def cut(m: int, work: int) -> Iterator[list[tuple[slice, int]]]:
 
     A feature takes part in a product with so much work.
     """
-    width = SMALL_PRODUCT // work
+    width, stack = SMALL_PRODUCT // work, STACK
     if width < LEAST_WIDTH:
-        width = WIDTH
+        width, stack = WIDTH, 1
     slices = -(-m // width)
     in_piece = max(-(-slices // MOST_PIECES), 2)
     width = -(-m // (-(-slices // in_piece) * in_piece))  # all as wide, but for the last
@@ -170,8 +170,8 @@ def cut(m: int, work: int) -> Iterator[list[tuple[slice, int]]]:
         whole = first + (last - first) // width * width
         piece = [
             (slice(start, stop), (stop - start) // width)
-            for start in range(first, whole, STACK * width)
-            for stop in [min(start + STACK * width, whole)]
+            for start in range(first, whole, stack * width)
+            for stop in [min(start + stack * width, whole)]
         ]
         yield piece + [(slice(whole, last), 1)] * (whole < last)
 
