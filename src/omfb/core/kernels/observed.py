@@ -18,7 +18,7 @@ from .small import dot
 # features hold nearly all of an atom's energy, that error is too large: sum the observed side.
 SMALLEST_SHARE_LEFT = 1e-3
 # Rows of C that are multiplied at a time; not a power of two, which would share cache lines.
-STRIP = 192
+STRIP = 264
 
 
 @jit
@@ -169,27 +169,10 @@ def approach_few(C, features, values, A_inverse, errors, x):
 
 
 @inner_jit
-def add_multiple(row, factor, k):
-    for j in range(k.shape[0]):
-        row[j] += factor * k[j]
-
-
-@inner_jit
 def learn_observed(C, features, values, x, k):
-    """c_i ← c_i + (y_i − c_iᵀx) k for the observed features i, four of them at a time."""
-    count = features.shape[0]
-    for at in range(0, count - 3, 4):
-        o, p, q, s = C[features[at]], C[features[at + 1]], C[features[at + 2]], C[features[at + 3]]
-        on_o = on_p = on_q = on_s = 0.0
-        for j in range(x.shape[0]):
-            on_o += o[j] * x[j]
-            on_p += p[j] * x[j]
-            on_q += q[j] * x[j]
-            on_s += s[j] * x[j]
-        add_multiple(o, values[at] - on_o, k)
-        add_multiple(p, values[at + 1] - on_p, k)
-        add_multiple(q, values[at + 2] - on_q, k)
-        add_multiple(s, values[at + 3] - on_s, k)
-    for at in range(count // 4 * 4, count):
-        row = C[features[at]]
-        add_multiple(row, values[at] - dot(row, x), k)
+    """c_i ← c_i + (y_i − c_iᵀx) k for the observed features i."""
+    for at in range(features.shape[0]):
+        i = features[at]
+        error = values[at] - dot(C[i], x)
+        for j in range(C.shape[1]):
+            C[i, j] += error * k[j]
