@@ -35,15 +35,20 @@ def _pyplot() -> Any:
 
 
 def draw(path: Path, panels: Sequence[Panel], ours: str = "omfb") -> None:
-    """Write the panels side by side as SVG; lines whose name starts with `ours` are thick."""
+    """Write the panels as SVG, three in a row; lines whose name starts with `ours` are thick."""
     pyplot = _pyplot()
     names = list(dict.fromkeys(name for panel in panels for name in panel.lines))
-    width = 4.6 * sum(2 if panel.wide else 1 for panel in panels)
-    figure, axes = pyplot.subplots(
-        1, len(panels), figsize=(width, 4.6), squeeze=False, layout="constrained"
+    columns = min(len(panels), 3)
+    rows = -(-len(panels) // columns)
+    width = 4.6 * columns * (2 if any(panel.wide for panel in panels) else 1)
+    figure, grid = pyplot.subplots(
+        rows, columns, figsize=(width, 4.6 * rows), squeeze=False, layout="constrained"
     )
+    axes, spare = grid.flat[: len(panels)], grid.flat[len(panels) :]
+    for axis in spare:
+        axis.remove()
     colours = pyplot.colormaps["tab20"].colors
-    for panel, axis in zip(panels, axes[0], strict=True):
+    for panel, axis in zip(panels, axes, strict=True):
         for name, (xs, ys) in panel.lines.items():
             own = name.startswith(ours)
             axis.plot(
@@ -53,7 +58,7 @@ def draw(path: Path, panels: Sequence[Panel], ours: str = "omfb") -> None:
             )  # fmt: skip
         _finish(panel, axis)
     handles = {}
-    for axis in axes[0]:
+    for axis in axes:
         handles |= dict(zip(*reversed(axis.get_legend_handles_labels()), strict=True))
     figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4,
                   fontsize=8, frameon=False)  # fmt: skip
