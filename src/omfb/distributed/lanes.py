@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.kernels.room import Room
 from ..core.kernels.threads import products_in_one_thread
 from ..core.merge import Evidence
 from ..core.state import Info
@@ -23,6 +24,9 @@ from ..streams.base import find_infinity, infinity_error, observed_features
 from ..streams.blocks import as_rows
 
 NAME = "the Dask collection"
+ROOM = Room()  # for rows in the order they are learned from
+# Of rows that are learned from at a time.
+PIECE_BYTES = 1 << 23
 
 
 class Chunk(NamedTuple):
@@ -77,6 +81,24 @@ def rows_of(block: Any, chunk: Chunk) -> NDArray[Any]:
     return rows[np.random.default_rng(chunk.seed).permutation(len(rows))]
 
 
+def some_of(block: Any, chunk: Chunk, dtype: Any) -> Iterator[NDArray[Any]]:
+    """The rows of a chunk, some at a time, in the order they are learned from; all in one room."""
+    rows = as_rows(block, NAME)
+    n, m = rows.shape
+    length = max(1, PIECE_BYTES // (m * np.dtype(dtype).itemsize))
+    order = None if chunk.seed is None else np.random.default_rng(chunk.seed).permutation(n)
+    for start in range(0, n, length):
+        stop = min(start + length, n)
+        some = ROOM.array((stop - start, m), dtype)
+        if order is None:
+            some[:] = rows[start:stop]
+        elif rows.dtype == some.dtype:
+            np.take(rows, order[start:stop], axis=0, out=some, mode="clip")  # "raise" makes a copy
+        else:
+            some[:] = rows[order[start:stop]]
+        yield some
+
+
 @contextmanager
 def errors_in(block: Any, chunk: Chunk) -> Iterator[None]:
     """Let what a model says of a chunk with infinity in it name the row."""
@@ -127,18 +149,20 @@ def begin(
 @products_in_one_thread()
 def learn_chunk(engine: Engine, now: Now, part: Part | None, block: Any, chunk: Chunk) -> Part:
     """A lane after a chunk; it begins with what is there now."""
-    rows = rows_of(block, chunk)
     if part is None:
         assert now.state is not None
         part = Part(now.state, Info(0.0, 0.0), np.zeros(len(now.state.C), bool), None)
-    if len(rows) == 0:
+    if block.shape[0] == 0:
         return part
-    rows = rows.astype(part.state.C.dtype, copy=False)
+    state, info, observed = at_home(part.state), part.info, part.observed
+    kept = engine.rows_kept(state.rule, block.shape[1])
+    last: list[NDArray[Any]] = []
     with errors_in(block, chunk):
-        state, _, info = engine.step(at_home(part.state), rows, reuse=True)
-    kept = engine.rows_kept(state.rule, rows.shape[1])
-    last = rows[-kept:].copy() if kept else None
-    return Part(state, part.info.plus(info), part.observed | observed_features(rows), last)
+        for rows in some_of(block, chunk, state.C.dtype):
+            state, _, learned = engine.step(state, rows, reuse=True)
+            info, observed = info.plus(learned), observed | observed_features(rows)
+            last = [*last, rows[-kept:].copy()][-kept:] if kept else []
+    return Part(state, info, observed, np.concatenate(last)[-kept:] if kept else None)
 
 
 @products_in_one_thread()

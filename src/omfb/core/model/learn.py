@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ..blocks import canonical
 from ..kernels.recursion import gains, learn_features, steps
+from ..kernels.room import Room
 from ..kernels.shared import check_finite_step, gram
 from ..kernels.threads import in_threads
 from ..state import Info
@@ -33,6 +34,8 @@ from .rows import Whitened, by_feature
 from .schedule import LONGEST_BATCH, batch_rows
 from .state import LEAST_SHARE, Matrix, Model, Vector, inverse, rarity_of
 
+# For the rows of a batch in the model's units, and for their gains.
+ROOM, GAINS = Room(), Room()
 # So many outliers in a row are a change of level: they are believed.
 BELIEVED = 5
 # Rows whose steps are made together: their number grows with its square.
@@ -57,12 +60,10 @@ def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[
     X = canonical(X) if scipy.sparse.issparse(X) else X
     codes = np.empty((X.shape[0], model.n_components), model.C.dtype)
     given, judged = model.C, model.judged[0]
-    # One room for all batches: fresh memory is slow, most of all where malloc gives it back at once
-    # (as in Dask's workers).
     room = None
     if not scipy.sparse.issparse(X):
         longest = max(LONGEST_BATCH, model.settings.batch_size or 0)
-        room = np.empty((min(len(X), longest), X.shape[1]), model.C.dtype)
+        room = ROOM.array((min(len(X), longest), X.shape[1]), model.C.dtype)
     at = 0
     while at < len(codes):
         here = slice(at, at + min(model.batch_left, model.period_left))
@@ -190,7 +191,7 @@ def _by_products(
     gathered = weighted.T @ X
     S = faded * model.S + gathered
     back = inverse(S)
-    B = (weighted @ back).astype(dtype, copy=False)
+    B = np.matmul(weighted, back, out=GAINS.array(X.shape, np.float64)).astype(dtype, copy=False)
     if 2 * len(X) < len(S):  # so few rows are cheaper by what they leave unexplained
         new = _product(Y - X.astype(dtype) @ C.T, B)
         new += C
