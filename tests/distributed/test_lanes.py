@@ -1,0 +1,46 @@
+"""What a worker does for a lane: a chunk's rows in their order, however few are taken at a time."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse
+
+from omfb import OMFB
+from omfb.distributed import lanes
+from omfb.distributed.lanes import Chunk, learn_chunk, some_of
+
+from ..making import rows
+
+CHUNKS = pytest.mark.parametrize("chunk", [Chunk(0, None), Chunk(0, (3, 4))])
+MADE = {"array": np.asarray, "frame": pd.DataFrame, "sparse": scipy.sparse.csr_array}
+
+
+@CHUNKS
+@pytest.mark.parametrize("kind", MADE)
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_pieces_are_the_rows_of_a_chunk(chunk, kind, dtype, rng, monkeypatch):
+    X = rng.normal(size=(103, 7))
+    monkeypatch.setattr(lanes, "PIECE_BYTES", 10 * 7 * np.dtype(dtype).itemsize)
+    pieces = [piece.copy() for piece in some_of(MADE[kind](X), chunk, dtype)]
+    order = np.arange(103)
+    if chunk.seed is not None:
+        order = np.random.default_rng(chunk.seed).permutation(103)
+    assert [len(piece) for piece in pieces] == [10] * 10 + [3]
+    assert np.array_equal(np.concatenate(pieces), X[order].astype(dtype))
+
+
+@CHUNKS
+@pytest.mark.parametrize("holes", [0.0, 0.2])
+@pytest.mark.parametrize("in_time", [False, True])
+def test_a_lane_learns_the_same_from_few_rows_at_a_time(chunk, holes, in_time, rng, monkeypatch):
+    X = rows(rng, 1200, 9, holes=holes)
+    learner = OMFB(3, random_state=0, in_time=in_time).partial_fit(X[:400]).learner_
+    now = learner.snapshot().now
+    whole = learn_chunk(learner.engine, now, None, X[400:], chunk)
+    monkeypatch.setattr(lanes, "PIECE_BYTES", 100 * 9 * 8)
+    parts = learn_chunk(learner.engine, now, None, X[400:], chunk)
+    assert np.allclose(parts.state.C, whole.state.C, rtol=0, atol=1e-9)
+    # How many of a young stream's first rows are judged depends on how they come.
+    assert np.isclose(parts.info.error, whole.info.error, rtol=0.1 if holes == 0.0 else 1e-9)
+    assert np.array_equal(parts.last, whole.last, equal_nan=True)
+    assert np.array_equal(parts.observed, whole.observed)
