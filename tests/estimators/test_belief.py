@@ -259,6 +259,15 @@ def test_the_error_of_a_complete_table_is_that_of_its_first_pass(rng, estimator,
     assert often.prequential_error_ == once.prequential_error_ > 0.0
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_the_error_of_a_short_table_is_not_that_of_a_few_rows(seed):
+    """Of the last of three passes hardly a row is judged, or none: an error of 0."""
+    X = rows(np.random.default_rng(seed), 420, 5, holes=0.15)
+    once, often = (OMFBImputer(random_state=0, max_iter=n).fit(X) for n in (1, None))
+    assert often.n_iter_ == 3
+    assert often.prequential_error_ == pytest.approx(once.prequential_error_, rel=0.4)
+
+
 def test_a_drift_after_a_fit_shows_in_the_recent_error(rng):
     model = OMFB(random_state=0).fit(rows(rng, 500))
     error = model.recent_error_

@@ -13,6 +13,7 @@ from ..core.merge import Evidence
 from ..core.model import encode as coding
 from ..core.model import merge as merging
 from ..core.model.calibrate import calibrated, calibrated_by_moving
+from ..core.model.hide import tells_an_error
 from ..core.model.histogram import N_BINS
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.learn import learn, mostly_observed
@@ -99,7 +100,7 @@ class Bayes:
 
     def judges(self, state: Model) -> bool:
         """See `Engine.judges`."""
-        return state.judges
+        return tells_an_error(state)
 
     def sample_rows(self, n_features: int) -> int:
         """See `Engine.sample_rows`."""

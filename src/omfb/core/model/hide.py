@@ -22,6 +22,8 @@ from .state import Model
 
 # One row in so many hides something; all of the first are looked at, later one in so many.
 ONE_IN, OFTEN, SELDOM = 8, 100, 16
+# Rows of a pass that tell an error, more or less.
+ENOUGH = 30
 # Masks that are lent, and what they show where no row of the head misses anything or most do.
 N_MASKS, N_RANDOM_MASKS, VISIBLE = 16, 2, 0.75
 # Entries that a row is known by, and that it is judged by: enough of both.
@@ -80,6 +82,13 @@ def kept_back(X: Any, seen: NDArray[np.bool_], masks: NDArray[np.bool_]) -> NDAr
     shown, hidden = seen & visible, seen & ~visible
     judges = checked & shown.any(axis=1) & hidden.any(axis=1)
     return hidden & judges[:, None]
+
+
+def tells_an_error(model: Model) -> bool:
+    """Whether another pass will judge so many rows that they tell an error."""
+    hides = model.pass_rows / ONE_IN
+    first = min(hides, max(OFTEN - model.checked, 0))
+    return model.judges and first + (hides - first) / SELDOM >= ENOUGH
 
 
 def hide(
