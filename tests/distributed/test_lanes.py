@@ -7,7 +7,7 @@ import scipy.sparse
 
 from omfb import OMFB
 from omfb.distributed import lanes
-from omfb.distributed.lanes import Chunk, learn_chunk, some_of
+from omfb.distributed.lanes import Chunk, in_order, learn_chunk, some_of
 
 from ..making import rows
 
@@ -21,7 +21,8 @@ MADE = {"array": np.asarray, "frame": pd.DataFrame, "sparse": scipy.sparse.csr_a
 def test_pieces_are_the_rows_of_a_chunk(chunk, kind, dtype, rng, monkeypatch):
     X = rng.normal(size=(103, 7))
     monkeypatch.setattr(lanes, "PIECE_BYTES", 10 * 7 * np.dtype(dtype).itemsize)
-    pieces = [piece.copy() for piece in some_of(MADE[kind](X), chunk, dtype)]
+    taken = some_of(*in_order(MADE[kind](X), chunk), dtype)
+    pieces = [piece.copy() for piece in taken]
     order = np.arange(103)
     if chunk.seed is not None:
         order = np.random.default_rng(chunk.seed).permutation(103)

@@ -73,29 +73,30 @@ def read_chunk(path: Path, reading: Reading, group: int) -> NDArray[Any]:
         file.close()
 
 
-def rows_of(block: Any, chunk: Chunk) -> NDArray[Any]:
-    """The rows of a chunk as floats, in the order they are learned from."""
+def in_order(block: Any, chunk: Chunk) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The rows of a chunk as floats, and the order in which they are learned from."""
     rows = as_rows(block, NAME)
     if chunk.seed is None:
-        return np.array(rows)
-    return rows[np.random.default_rng(chunk.seed).permutation(len(rows))]
+        return rows, np.arange(len(rows))
+    return rows, np.random.default_rng(chunk.seed).permutation(len(rows))
 
 
-def some_of(block: Any, chunk: Chunk, dtype: Any) -> Iterator[NDArray[Any]]:
-    """The rows of a chunk, some at a time, in the order they are learned from; all in one room."""
-    rows = as_rows(block, NAME)
-    n, m = rows.shape
-    length = max(1, PIECE_BYTES // (m * np.dtype(dtype).itemsize))
-    order = None if chunk.seed is None else np.random.default_rng(chunk.seed).permutation(n)
-    for start in range(0, n, length):
-        stop = min(start + length, n)
-        some = ROOM.array((stop - start, m), dtype)
-        if order is None:
-            some[:] = rows[start:stop]
-        elif rows.dtype == some.dtype:
-            np.take(rows, order[start:stop], axis=0, out=some, mode="clip")  # "raise" makes a copy
+def rows_of(block: Any, chunk: Chunk) -> NDArray[Any]:
+    """A copy of the rows of a chunk, in that order."""
+    rows, order = in_order(block, chunk)
+    return rows[order]
+
+
+def some_of(rows: NDArray[Any], order: NDArray[np.int64], dtype: Any) -> Iterator[NDArray[Any]]:
+    """Rows in an order, some at a time, all in one room."""
+    length = max(1, PIECE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
+    for start in range(0, len(order), length):
+        which = order[start : start + length]
+        some = ROOM.array((len(which), rows.shape[1]), dtype)
+        if rows.dtype == some.dtype:
+            np.take(rows, which, axis=0, out=some, mode="clip")  # "raise" would make a copy
         else:
-            some[:] = rows[order[start:stop]]
+            some[:] = rows[which]
         yield some
 
 
@@ -152,17 +153,17 @@ def learn_chunk(engine: Engine, now: Now, part: Part | None, block: Any, chunk: 
     if part is None:
         assert now.state is not None
         part = Part(now.state, Info(0.0, 0.0), np.zeros(len(now.state.C), bool), None)
-    if block.shape[0] == 0:
+    rows, order = in_order(block, chunk)
+    if len(rows) == 0:
         return part
     state, info, observed = at_home(part.state), part.info, part.observed
-    kept = engine.rows_kept(state.rule, block.shape[1])
-    last: list[NDArray[Any]] = []
     with errors_in(block, chunk):
-        for rows in some_of(block, chunk, state.C.dtype):
-            state, _, learned = engine.step(state, rows, reuse=True)
-            info, observed = info.plus(learned), observed | observed_features(rows)
-            last = [*last, rows[-kept:].copy()][-kept:] if kept else []
-    return Part(state, info, observed, np.concatenate(last)[-kept:] if kept else None)
+        for some in some_of(rows, order, state.C.dtype):
+            state, _, learned = engine.step(state, some, reuse=True)
+            info, observed = info.plus(learned), observed | observed_features(some)
+    kept = engine.rows_kept(state.rule, rows.shape[1])
+    last = rows[order[-kept:]].astype(state.C.dtype, copy=False) if kept else None
+    return Part(state, info, observed, last)
 
 
 @products_in_one_thread()

@@ -28,7 +28,7 @@ class Room(threading.local):
         size = math.prod(shape) * np.dtype(dtype).itemsize
         if size > MOST_BYTES:
             return np.empty(shape, dtype)
-        if size + ALIGNMENT > len(self._bytes):
-            self._bytes = np.empty(size + ALIGNMENT, np.uint8)
-        first = -self._bytes.ctypes.data % ALIGNMENT
-        return self._bytes[first : first + size].view(dtype).reshape(shape)
+        if size > len(self._bytes):
+            made = np.empty(size + ALIGNMENT, np.uint8)
+            self._bytes = made[-made.ctypes.data % ALIGNMENT :]
+        return self._bytes[:size].view(dtype).reshape(shape)

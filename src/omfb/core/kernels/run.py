@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..state import Info, State
 from .observed import observed_gram
+from .room import Room
 from .sequence import Block, after_block, block_length, small_space
 from .shared import Matrix, Step, gram, recompute_due, refreshed
 from .threads import Team, team
@@ -27,6 +28,7 @@ LEAST_WIDTH, WIDTH = 256, 1024
 STACK = 4
 # Into so many pieces features are cut at most: enough for the threads to even out what they do.
 MOST_PIECES = 16
+ROOM = Room()  # for the two products of which the new dictionary is the sum
 
 
 def learn_run(
@@ -101,13 +103,11 @@ class Dictionary:
 
     def __init__(self, C: NDArray[Any], mine: bool, length: int, helpers: Team) -> None:
         self.C, self._mine, self._team = C, mine, helpers
-        self._free: list[NDArray[Any]] = []  # room to work in: to make it anew costs page faults
         self._pieces = list(cut(len(C), C.shape[1] * length))
-        self._widest = max(here.stop - here.start for piece in self._pieces for here, _ in piece)
 
     def project(self, Y: NDArray[Any]) -> tuple[Matrix, Matrix]:
         """P = Y C and N = Y Yᵀ."""
-        return self._over_pieces(Y, lambda here, n, room: self.C[here])
+        return self._over_pieces(Y, lambda here, n: self.C[here])
 
     def update(
         self, X: Matrix, B: Matrix, Y: NDArray[Any], after: NDArray[Any]
@@ -118,11 +118,11 @@ class Dictionary:
         X, B = X.astype(C.dtype, copy=False), B.astype(C.dtype, copy=False)
         A = np.eye(C.shape[1], dtype=C.dtype) - X.T @ B
 
-        def updated(here: slice, n: int, room: NDArray[Any]) -> NDArray[Any]:
+        def updated(here: slice, n: int) -> NDArray[Any]:
             if len(Y) < len(A):  # cheaper for so few rows
                 error = (Y[:, here] - X @ C[here].T).T
                 return np.add(C[here], error @ B, out=new[here])
-            kept, change = room[:, : here.stop - here.start]
+            kept, change = ROOM.array((2, *C[here].shape), C.dtype)
             np.matmul(in_slices(C[here], n), A, out=in_slices(kept, n))
             np.matmul(in_slices(Y[:, here].T, n), B, out=in_slices(change, n))
             return np.add(kept, change, out=new[here])
@@ -132,7 +132,7 @@ class Dictionary:
         return sums
 
     def _over_pieces(
-        self, Y: NDArray[Any], dictionary: Callable[[slice, int, NDArray[Any]], NDArray[Any]]
+        self, Y: NDArray[Any], dictionary: Callable[[slice, int], NDArray[Any]]
     ) -> tuple[Matrix, Matrix]:
         """P and N of Y, where `dictionary` makes C of some features that are so many slices."""
         r, dtype = self.C.shape[1], self.C.dtype
@@ -140,15 +140,13 @@ class Dictionary:
         N = np.zeros((len(self._pieces), len(Y), len(Y)), dtype)
 
         def task(at: int) -> None:
-            room = self._free.pop() if self._free else np.empty((2, self._widest, r), dtype)
             for here, n in self._pieces[at]:
-                C = dictionary(here, n, room)
+                C = dictionary(here, n)
                 if len(Y):
                     slices = in_slices(Y[:, here].T, n)
                     turned = slices.transpose(0, 2, 1)
                     P[at] += (turned @ in_slices(C, n)).sum(axis=0)
                     N[at] += (turned @ slices).sum(axis=0)
-            self._free.append(room)
 
         self._team.run(task, len(self._pieces))
         return _sum(P), _sum(N)
