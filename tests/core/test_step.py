@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import omfb
 from omfb import Rule
 from omfb.core.kernels import run
+from omfb.core.kernels.missing import FACTORISED_FROM
 
 from .. import reference
 
@@ -51,7 +52,7 @@ def problems(draw, holes=None):
     keeps the systems well conditioned; a few rows see nothing.
     """
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
-    r = draw(st.integers(1, 5))
+    r = draw(st.integers(1, 5) | st.just(FACTORISED_FROM + 1))
     m = 2 * r + 3 + draw(st.integers(0, 30))
     n = draw(st.integers(1, 40))
     scale = draw(st.sampled_from([1.0, 1e-3, 1e4]))

@@ -30,11 +30,16 @@ from .small import (
     alternate,
     before_row,
     dot,
+    factorise,
     invert,
     multiply,
+    multiply_inverse,
     remember,
     remember_inverse,
 )
+
+# Components from which on a row's few solutions cost less by factors than by an inverse.
+FACTORISED_FROM = 40
 
 
 @jit
@@ -59,6 +64,7 @@ def learn_each(
     work = np.empty((7, r))
     x, k, g, x_first = work[0], work[1], work[2], work[5]
     pull = ridge + smooth
+    factorised = r >= FACTORISED_FROM
     for t in range(first, q):
         seen = features[starts[t] : starts[t + 1]]
         given = values[starts[t] : starts[t + 1]]
@@ -86,15 +92,15 @@ def learn_each(
                 rhs[i] = b[i] + smooth * x_before[i]
                 for j in range(r):
                     H[i, j] = A[i, j]
-            if not invert(H, smallest):
+            if not (factorise(H, smallest) if factorised else invert(H, smallest)):
                 return t
-            multiply(H, rhs, x_first)
+            multiply_inverse(H, factorised, rhs, x_first)
             # `alternate` relies on a code that solves its system: refine what a bad condition
             # spoils.
             multiply(A, x_first, left)
             for j in range(r):
                 left[j] = rhs[j] - left[j]
-            multiply(H, left, x)
+            multiply_inverse(H, factorised, left, x)
             for j in range(r):
                 x_first[j] += x[j]
         inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
@@ -109,8 +115,8 @@ def learn_each(
                 g[j] = 0.0
         else:
             before, epsilon, stretch, _, _, _ = alternate(
-                b, energy, H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter,
-                x_before, work,
+                b, energy, H, factorised, S_inverse, inverse_scale, memory, ridge, smooth,
+                inner_iter, x_before, work,
             )  # fmt: skip
         if before < 0.0:
             return t
@@ -125,7 +131,7 @@ def learn_each(
             learn_observed(C, seen, given, x, k)
             add_symmetric(G, k, g, epsilon, 1.0, 0.0)
         remember(S, lam, memory, weight + t, share, x)
-        remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch)
+        remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch, work[6])
         for j in range(r):
             X[t, j] = x[j]
             x_before[j] = x[j]

@@ -22,26 +22,25 @@ and after all rows C has become C + Aᵀ Z: one product.
 import numpy as np
 
 from .compiling import jit
-from .small import dot, multiply
+from .small import dot, multiply, subtract_outer
 
 
 @jit
 def gains(S, S_inverse, X, shares, keep, Z, h):
     """Fill z and h of each row, and carry S and its inverse on in place."""
     q, R = X.shape
-    z = np.empty(R)
+    z, scaled, fresh = np.empty(R), np.empty(R), np.empty(q)
+    for t in range(q):
+        fresh[t] = 1.0 / keep[t]
     for t in range(q):
         multiply(S_inverse, X[t], z)
         for j in range(R):
-            z[j] /= keep[t]
+            z[j] *= fresh[t]
             Z[t, j] = z[j]
         h[t] = max(dot(X[t], z), 0.0)
         down = shares[t] / (1.0 + shares[t] * h[t])
-        for i in range(R):
-            along_x, along_z = shares[t] * X[t, i], down * z[i]
-            for j in range(R):
-                S[i, j] = keep[t] * S[i, j] + along_x * X[t, j]
-                S_inverse[i, j] = S_inverse[i, j] / keep[t] - along_z * z[j]
+        subtract_outer(S_inverse, fresh[t], down, z, scaled)
+        subtract_outer(S, keep[t], -shares[t], X[t], scaled)
 
 
 @jit

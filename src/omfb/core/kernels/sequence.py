@@ -22,7 +22,7 @@ import numpy as np
 
 from ..state import MOSTLY_OBSERVED, Rule, State
 from .codes import Penalty, Quadratic, alternate_row, penalty_of
-from .compiling import jit
+from .compiling import inner_jit, jit
 from .shared import Matrix, check_finite_step, inverse_to_keep, kept_after, precision_before
 from .small import (
     SMALLEST_PRECISION,
@@ -40,6 +40,30 @@ from .small import (
 SMALLEST_BLOCK_PIVOT = 1e-6
 # Features of a short row.
 SHORT = 500
+
+
+@inner_jit
+def pass_on_four(X, K, N, P, first):
+    """What four rows change in the b of those that follow: P from the row `first` on."""
+    x0, x1, x2, x3 = X[0], X[1], X[2], X[3]
+    k0, k1, k2, k3 = K[0], K[1], K[2], K[3]
+    x1_k0, x2_k0, x3_k0 = dot(x1, k0), dot(x2, k0), dot(x3, k0)
+    x2_k1, x3_k1, x3_k2 = dot(x2, k1), dot(x3, k1), dot(x3, k2)
+    r = P.shape[1]
+    for later in range(first, P.shape[0]):
+        b = P[later]
+        a0 = a1 = a2 = a3 = 0.0
+        for j in range(r):
+            a0 += x0[j] * b[j]
+            a1 += x1[j] * b[j]
+            a2 += x2[j] * b[j]
+            a3 += x3[j] * b[j]
+        a0 = N[0, later] - a0
+        a1 = N[1, later] - a1 - a0 * x1_k0
+        a2 = N[2, later] - a2 - a0 * x2_k0 - a1 * x2_k1
+        a3 = N[3, later] - a3 - a0 * x3_k0 - a1 * x3_k1 - a2 * x3_k2
+        for j in range(r):
+            b[j] += a0 * k0[j] + a1 * k1[j] + a2 * k2[j] + a3 * k3[j]
 
 
 @jit
@@ -69,36 +93,50 @@ def sequence(
         if 0.0 < memory < 1.0:
             invert(S_inverse, SMALLEST_PRECISION)
         before[t], epsilon[t], stretch, on_vv, on_vu, on_uu = alternate(
-            P[t], N[t, t], H, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter,
+            P[t], N[t, t], H, False, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter,
             x_before, work,
         )  # fmt: skip
         if before[t] < 0.0:
             return t
         if memory < 1.0:
             remember(S, lam, memory, weight + t, share, x)
-        remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch)
-        for later in range(t + 1, q):  # what this row changes in the b of those that follow
-            b = P[later]
-            along = N[t, later] - dot(x, b)
-            for j in range(r):
-                b[j] += along * k[j]
+        remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch, work[6])
         for j in range(r):
             X[t, j] = x[j]
             K[t, j] = k[j]
             D[t, j] = g[j]
             x_before[j] = x[j]
+        if t % 4 == 3:
+            pass_on_four(X[t - 3 : t + 1], K[t - 3 : t + 1], N[t - 3 : t + 1], P, t + 1)
+        elif t + 1 < q:
+            b = P[t + 1]
+            for earlier in range(t - t % 4, t + 1):
+                along = N[earlier, t + 1] - dot(X[earlier], b)
+                for j in range(r):
+                    b[j] += along * K[earlier, j]
     return q
 
 
 @jit
 def solve_unit_upper(U, K):
-    """B = (I + U)⁻¹ K in place of K, reading only what is above U's diagonal."""
+    """B = (I + U)⁻¹ K in place of K, reading only what is above U's diagonal.
+
+    Four rows of B at a time go into those above them.
+    """
     q, r = K.shape
-    for i in range(q - 2, -1, -1):
-        for j in range(i + 1, q):
-            factor = U[i, j]
+    for last in range(q, 0, -4):
+        first = max(last - 4, 0)
+        for i in range(last - 2, first - 1, -1):
+            for j in range(i + 1, last):
+                factor = U[i, j]
+                for c in range(r):
+                    K[i, c] -= factor * K[j, c]
+        for i in range(first):
+            row, u = K[i], U[i, first:last]
+            b0, b1, b2, b3 = K[first], K[first + 1], K[first + 2], K[first + 3]
+            u0, u1, u2, u3 = u[0], u[1], u[2], u[3]
             for c in range(r):
-                K[i, c] -= factor * K[j, c]
+                row[c] -= u0 * b0[c] + u1 * b1[c] + u2 * b2[c] + u3 * b3[c]
 
 
 def block_length(m: int, r: int) -> int:
