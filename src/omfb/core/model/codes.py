@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels.posterior import code_rows, count_systems
+from ..kernels.room import Room
 from ..kernels.small import invert
 from ..kernels.threads import MOST_PIECES, in_threads
 from .rows import Whitened
@@ -36,13 +37,16 @@ class Codes(NamedTuple):
 
 def codes_of(
     model: Model, rows: Whitened, weights: Vector | None = None, *, limit: float | None = None,
-    keep_covariances: bool = False,
+    keep_covariances: bool = False, room: Room | None = None,
 ) -> Codes:  # fmt: skip
-    """Codes of rows by the dictionary of their batch; `weights` are those of their uncertainty."""
+    """Codes of rows by the dictionary of their batch; `weights` are those of their uncertainty.
+
+    Codes of complete rows may lie in a room.
+    """
     weights = np.ones(len(rows)) if weights is None else weights
     if rows.complete and limit is None:
         assert rows.values is not None
-        return _complete(model, rows.values, weights, keep_covariances)
+        return _complete(model, rows.values, weights, keep_covariances, room)
     return _each(model, rows, weights, limit, keep_covariances)
 
 
@@ -55,12 +59,15 @@ def complete_system(model: Model) -> tuple[Matrix, Vector]:
     return H, model.one * (model.G[:r, r] + count * model.Sigma[:r, r])
 
 
-def _complete(model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool) -> Codes:
+def _complete(
+    model: Model, Y: NDArray[Any], weights: Vector, keep_covariances: bool, room: Room | None
+) -> Codes:
     """Rows that share one system, by two products."""
     r, (q, m) = model.n_components, Y.shape
     H, pulled = complete_system(model)
     offset = pulled @ H
-    X, residual = np.empty((q, r + 1)), squares_of(Y)
+    X = np.empty((q, r + 1)) if room is None else room.array((q, r + 1), np.float64)
+    residual = squares_of(Y)
     X[:, r] = model.one
     for start in range(0, q, ROWS):
         here = slice(start, start + ROWS)

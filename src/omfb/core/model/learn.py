@@ -34,8 +34,8 @@ from .rows import Whitened, by_feature
 from .schedule import LONGEST_BATCH, batch_rows
 from .state import LEAST_SHARE, Matrix, Model, Vector, inverse, rarity_of
 
-# For the rows of a batch in the model's units, and for their gains.
-ROOM, GAINS = Room(), Room()
+# For the rows of a batch in the model's units, their codes, these weighted, and their gains.
+ROOM, CODES, WEIGHTED, GAINS = Room(), Room(), Room(), Room()
 # So many outliers in a row are a change of level: they are believed.
 BELIEVED = 5
 # Rows whose steps are made together: their number grows with its square.
@@ -104,7 +104,7 @@ class _Learned(NamedTuple):
 def _learn_rows(
     model: Model, X: Any, reuse: bool, room: NDArray[Any] | None
 ) -> tuple[Model, Matrix]:
-    """Learn from rows of one batch; also return their codes."""
+    """Learn from rows of one batch; also return their codes, which the next batch overwrites."""
     forgotten, hidden = hide(model, X)
     model = judge_hidden(model, hidden)
     model, known = set_aside(model, X)
@@ -153,11 +153,11 @@ def _alternated(
 ) -> Codes:
     """Codes by the batch's dictionary or, where more rounds are asked for, by what it becomes."""
     limit = outlier_limit(model)
-    codes = codes_of(model, rows, weights, limit=limit)
+    codes = codes_of(model, rows, weights, limit=limit, room=CODES)
     for _ in range((model.settings.inner_iter or 1) - 1):
         tried = _updated(model, rows, codes, keep, after, _leverage(model, codes), False).C
         again = replace(model, C_codes=tried, G=gram(tried))
-        codes = codes_of(again, rows, weights, limit=limit)
+        codes = codes_of(again, rows, weights, limit=limit, room=CODES)
     return codes
 
 
@@ -187,7 +187,7 @@ def _by_products(
     """Complete rows, and features that have all been observed alike."""
     X, C, dtype = codes.X, model.C, model.C.dtype
     faded = float(keep.prod())
-    weighted = X if after[0] == 1.0 else X * after[:, None]
+    weighted = X if after[0] == 1.0 else _weighted(X, after)
     gathered = weighted.T @ X
     S = faded * model.S + gathered
     back = inverse(S)
@@ -216,11 +216,17 @@ def _residual_squares(C: NDArray[Any], Y: NDArray[Any], X: Matrix, weights: Vect
         residuals = (Y - X.astype(C.dtype) @ C.T).astype(np.float64, copy=False)
         squares: Vector = weights @ residuals**2
         return squares
-    product = Y.T @ (X * weights[:, None]).astype(C.dtype)
-    fitted = C @ ((X.T * weights) @ X).astype(C.dtype)
+    weighted = _weighted(X, weights)
+    product = Y.T @ weighted.astype(C.dtype, copy=False)
+    fitted = C @ (weighted.T @ X).astype(C.dtype)
     energy = _weighted_squares(Y, weights)
     energy += np.sum((fitted - 2.0 * product).astype(np.float64) * C, axis=1)
     return np.maximum(energy, 0.0)
+
+
+def _weighted(X: Matrix, weights: Vector) -> Matrix:
+    """w_t x̃_t of each row, until this is asked for again."""
+    return np.multiply(X, weights[:, None], out=WEIGHTED.array(X.shape, X.dtype))
 
 
 def _weighted_squares(Y: NDArray[Any], weights: Vector) -> Vector:
