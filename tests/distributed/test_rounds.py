@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omfb import OMFB, OMFBImputer
-from omfb.distributed.rounds import Rounds, rounds_of
+from omfb.distributed.rounds import Rounds, rounds_of, scattered
 from omfb.learner.checkpoints import CheckpointError
 from omfb.learner.fit_stream import StopFitting
 
@@ -44,6 +44,16 @@ def test_a_pass_is_cut_into_rounds_that_grow(lengths, lanes):
         n_rows = sum(lengths[at] for at in chunks)
         assert len(chunks) == 1 or n_rows <= min(done, sum(lengths) / 4)
         done += n_rows
+
+
+@given(n=st.integers(1, 400), seed=st.integers(0, 2**32 - 1), data=st.data())
+def test_chunks_of_a_round_lie_all_over_the_table(n, seed, data):
+    order = scattered(n, np.random.RandomState(seed))
+    assert sorted(order) == list(range(n))
+    first = data.draw(st.integers(0, n - 1))
+    last = data.draw(st.integers(first + 1, n))
+    below = np.count_nonzero(order[first:last] < n / 2)
+    assert abs(below - (last - first) / 2) <= 3  # a random order would be off by √(last − first)
 
 
 def saved(model, folder):

@@ -42,6 +42,7 @@ USUAL_LANES = 32
 ROUND_SHARE = 0.25
 # Lanes whose evidence is added up by one task.
 BRANCHES = 8
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # Chunks that a sample of rows is taken from, and that tell whether data are the same.
 SAMPLED_CHUNKS, TELLING_CHUNKS, TELLING_ROWS = 32, 3, 16
 
@@ -119,7 +120,7 @@ class Rounds(Source):
             raise uniform_error(self.name, "shuffle=True")
         order, seed = np.arange(len(self._chunks)), None
         if shuffle:
-            order, seed = rng.permutation(len(order)), int(rng.randint(2**31))
+            order, seed = scattered(len(order), rng), int(rng.randint(2**31))
         rounds = rounds_of([self._lengths[at] for at in order], self._lanes)
         self._n_rounds = len(rounds)
         for number in range(position or 0, len(rounds)):
@@ -228,6 +229,16 @@ class Rounds(Source):
         except BaseException:
             future.cancel()
             raise
+
+
+def scattered(n: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    """An order of n chunks in which those of any round lie all over the table, evenly.
+
+    So a round sees all of it, and workers that have neighbouring chunks have as much to do. Steps
+    of the golden ratio around a circle, from anywhere on it, never leave a wide gap.
+    """
+    places = (rng.random_sample() + GOLDEN * np.arange(n)) % 1.0
+    return places.argsort().argsort()
 
 
 def rounds_of(lengths: Sequence[int], lanes: int) -> list[list[list[int]]]:
