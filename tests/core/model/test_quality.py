@@ -141,6 +141,53 @@ def test_ratings_are_filled_better_than_by_offsets(tables):
 # -- public panels ----------------------------------------------------------------------------
 
 
+def error_of_holes(X, share, rng):
+    """Of a table of which this share is observed: of what is missing, in deviations."""
+    missing = rng.random(X.shape) > share
+    return np.sqrt(np.mean((filled(np.where(missing, np.nan, X)) - X)[missing] ** 2)) / X.std()
+
+
+@pytest.mark.parametrize(("share", "most"), [(0.52, 1.02), (0.48, 1.02), (0.3, 1.1)])
+def test_many_components_are_found_where_most_is_missing(share, most):
+    """Rank 20 of 100 features; components were once far fewer below one half."""
+    rng = np.random.default_rng(SEED)
+    atoms = rng.normal(size=(20, 100))
+    X = rng.normal(size=(4000, 20)) @ atoms + rng.normal(size=(4000, 100))
+    seen = rng.random((400, 100)) < share  # what one who knows the truth makes of such rows
+    squares = []
+    for row, known in zip(X[:400], seen, strict=True):
+        system = atoms[:, known] @ atoms[:, known].T + np.eye(20)
+        made = atoms.T @ np.linalg.solve(system, atoms[:, known] @ row[known])
+        squares.append(np.square(made - row)[~known])
+    truth = np.sqrt(np.mean(np.concatenate(squares))) / X.std()
+    assert error_of_holes(X, share, rng) < most * truth
+
+
+@pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
+def test_items_with_few_ratings_are_filled_from_what_items_are_like(estimator):
+    """Their means were once taken for zero, or for their only rating."""
+    rng = np.random.default_rng(SEED)
+    n, m = 900, 1200
+    taste = rng.normal(size=(n, 4)) @ (0.4 * rng.normal(size=(4, m)))
+    stars = np.clip(
+        np.round(3.5 + 0.5 * rng.normal(size=m) + taste + rng.normal(size=(n, m))), 1, 5
+    )
+    popular = rng.gamma(0.7, 0.08, size=m)
+    seen = rng.random((n, m)) < np.minimum(popular, 0.9)
+    X = np.where(seen, stars, np.nan)
+    with pytest.warns(UserWarning, match="Never observed"):
+        made = estimator(random_state=0).fit(X)
+    made = made.complete(X) if estimator is OMFB else made.transform(X)
+    errors, ratings = np.where(seen, 0.0, made - stars), seen.sum(axis=0)
+    means = np.where(seen, stars, 0.0).sum(axis=0) / np.maximum(ratings, 1)
+    for least, most, better in ((0, 0, 0.0), (1, 4, 0.1), (20, n, 0.03)):
+        items = (ratings >= least) & (ratings <= most)
+        usual = means if most else np.full(m, X[seen].mean())
+        by_means = np.where(seen, 0.0, usual - stars)[:, items]
+        ours = np.linalg.norm(errors[:, items]) / np.linalg.norm(by_means)
+        assert ours < 1.005 - better
+
+
 def test_faces_with_a_block_missing(panel):
     """Means over three masks, as in the benchmark: of 400 faces, one mask tells too little."""
     errors, shares = [], []

@@ -24,8 +24,8 @@ from .state import Matrix, Model, inverse
 ROUNDS = 2
 # Rows whose codes' covariances are held at a time.
 PART = 256
-# Entries of all precisions, and multiply-adds of a round: more is not worth waiting for.
-MOST_ENTRIES, MOST_WORK = 1 << 23, 1e9
+# Entries of all precisions (200 MB), and multiply-adds of a round: more is not worth waiting for.
+MOST_ENTRIES, MOST_WORK = 3 << 23, 1e9
 
 
 def polished(model: Model, X: Any, rounds: int = ROUNDS) -> Model:

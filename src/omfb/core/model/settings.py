@@ -71,17 +71,13 @@ class Settings:
         if not isinstance(self.noise, str) or self.noise not in NOISES:
             raise ValueError(f"noise must be 'shared' or 'feature', got {shown(self.noise)}.")
 
-    def components_for(self, n_features: int, observed: float = 1.0) -> int:
+    def components_for(self, n_features: int) -> int:
         """How many components a model of so many features has at most.
 
-        Half of the features, and two thirds of few, as each counts more there. Where rows observe
-        less than half of the features, no more than a quarter of what they do: rows tell no more
-        apart.
+        Half of the features, and two thirds of few, as each counts more there. Also of rows that
+        observe little: those that are too many are switched off, those that are missing are lost.
         """
         if self.n_components is not None:
             return min(self.n_components, n_features)
-        most = MOST_COMPONENTS
-        if observed < 0.5:
-            most = min(most, max(LEAST_COMPONENTS, round(observed * n_features / 4)))
         usual = max(n_features // 2, min(2 * n_features // 3, SOME_COMPONENTS), LEAST_COMPONENTS)
-        return max(1, min(n_features - 1, usual, most))
+        return max(1, min(n_features - 1, usual, MOST_COMPONENTS))

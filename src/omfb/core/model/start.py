@@ -41,6 +41,9 @@ SUSPECT, SPIKE, MOST_SPIKES = 6.0, 12.0, 0.03
 # How many times as far off as all others spikes stand alone, and what that counts for among the
 # votes on dropping outliers: as much as so many rows that half agree.
 GAP, VOTES_OF_THE_HEAD = 2.5, (100.0, 50.0, 25.0)
+# Entries of a feature below which other features say what its mean may be, those of such others,
+# or if they have not as many, and how many others there must be.
+FEW, LEAST_TOLD = (10, 2), 5
 # Of the noise that the head shows: with less of it, the first codes follow the rows more closely,
 # and the dictionary learns faster. The first revision puts it right.
 TRUSTING = 0.3
@@ -74,7 +77,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     seen = ~np.isnan(rows)
     m = rows.shape[1]
     share = max(float(seen.mean()), 1.0 / max(seen.size, 1))
-    r = settings.components_for(m, share)
+    r = settings.components_for(m)
     rng = np.random.default_rng(seed)
     gappy = bool(not seen.all())
     masks = lent_masks(seen, rng)
@@ -138,7 +141,7 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
     varies = (deviation > CONSTANT * np.abs(mean)) & (counts > 1)
     mean, deviation = mean * scale, deviation * scale
     typical = float(np.median(deviation[varies])) if varies.any() else 1.0
-    center = mean if settings.center else np.zeros(len(size))
+    center = _believable(mean, deviation, counts) if settings.center else np.zeros(len(size))
     if not settings.scale:
         each = deviation[varies] if settings.center else size
         peak = float(each.max(initial=0.0))
@@ -146,6 +149,31 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
         return center, np.full(len(size), max(root, LEAST_UNIT))
     constant = np.where((counts > 0) & (mean != 0.0), np.abs(mean), typical)
     return center, np.maximum(np.where(varies, deviation, constant), LEAST_UNIT)
+
+
+def _believable(mean: Vector, deviation: Vector, counts: NDArray[np.int64]) -> Vector:
+    """The means; of features with few entries, as far as these say more than other features do.
+
+    Where features are alike, as ratings are, a few entries of one say little beside the means of
+    the others; where they are not, as with sensors, the others say nothing. How alike they are is
+    told by those with more entries.
+    """
+    for least in FEW:
+        told = counts >= least
+        if told.sum() >= LEAST_TOLD:
+            break
+    else:
+        return mean
+    size = max(float(np.abs(mean).max()), float(deviation.max()), LEAST_UNIT)
+    mean, deviation = mean / size, deviation / size  # squares of huge values would overflow
+    usual = float(np.median(mean[told]))
+    apart = 1.4826 * float(np.median(np.abs(mean[told] - usual)))
+    within = float(np.median(deviation[told])) ** 2
+    # Of what the means differ by, as much is left as their own errors do not explain.
+    left = max(apart**2 - within / float(np.median(counts[told])), 0.0)
+    told_by_few = counts * left / np.maximum(counts * left + within, 1e-300)
+    own = np.where(counts >= FEW[0], 1.0, told_by_few)
+    return size * (usual + own * (mean - usual))
 
 
 def _whole(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
