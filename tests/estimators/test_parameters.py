@@ -1,10 +1,12 @@
 """Parameters: the wrong ones are named and change nothing, what is None is found."""
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 
-from omfb import OMFBImputer
+from omfb import OMFB, OMFBImputer
 
 from ..making import BOTH, ENGINES, given, rows, snapshot
 
@@ -188,3 +190,17 @@ def test_bounds_without_room_and_flags_that_are_none_are_refused(rng, bounds, me
     model = OMFBImputer(3, random_state=0).fit(X).set_params(**bounds)
     with pytest.raises(ValueError, match=message):
         model.transform(X)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, "sparse"])
+@pytest.mark.parametrize(
+    ("n", "observed", "passes"), [(5000, 0.9, 1), (5000, 0.1, 3), (2500, 0.6, 2)]
+)
+def test_rows_that_observe_little_are_passed_over_more_often(rng, kind, n, observed, passes):
+    X = rng.normal(size=(n, 1)) * np.ones(12) + 0.1 * rng.normal(size=(n, 12))
+    seen = rng.random(X.shape) < observed
+    if kind == "sparse":
+        X = scipy.sparse.csr_array((X[seen], np.nonzero(seen)), shape=X.shape)
+    else:
+        X = kind(np.where(seen, X, np.nan))
+    assert OMFB(2).fit(X).n_iter_ == passes

@@ -243,7 +243,7 @@ def _learn(
     from ._progress import Shown
 
     n_rows, in_time = 0, source.time_column is not None
-    max_iter = passes_for(model, plan_of(model, in_time), source.n_rows)
+    max_iter = passes_for(model, plan_of(model, in_time), source)
 
     with Shown(max_iter, quiet, log) as shown, usage_errors():
 

@@ -128,7 +128,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         in_time = has_times(X)
         plan = check_parameters(self, in_time)
         source = self._rounds(X, plan, lanes) or self._source(X)
-        max_iter = passes_for(self, plan, source.n_rows)
+        max_iter = passes_for(self, plan, source)
         passes = Passes(self, max_iter, X)
         with shown_progress(max_iter, self.verbose) as on_block:
             unseen = self.fit_source(
@@ -161,7 +161,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         if passes is not None:
             passes.watch(learner)
         place = fit_stream(
-            learner, source, max_iter=passes_for(self, plan, source.n_rows), tol=float(self.tol),
+            learner, source, max_iter=passes_for(self, plan, source), tol=float(self.tol),
             shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self),
             learn=source.learn if isinstance(source, Rounds | Features) else learn_block, **how,
         )  # fmt: skip

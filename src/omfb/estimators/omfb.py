@@ -65,7 +65,8 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     in_time : bool or None, default=None
         Whether neighbouring rows belong together. None is True for frames with a DatetimeIndex.
     max_iter : int or None, default=None
-        Passes over the data in `fit`. None is 1, and up to 3 over tables of less than 4000 rows.
+        Passes over the data in `fit`. None is 1, and up to 3 over tables of less than 4000 rows;
+        rows of arrays that observe less than half of the features count for less.
     tol : float, default=0.0
         Stop when a pass lowers the prequential error by less than this share; 0 runs all passes.
     shuffle : bool or "uniform", default=True

@@ -3,6 +3,7 @@
 Each error names the parameter and what to do.
 """
 
+import math
 from dataclasses import fields
 from typing import Any, NamedTuple
 
@@ -13,7 +14,7 @@ from ..core.model.settings import Settings
 from ..core.rule import NUMBERS, Rule, checked_count, checked_number, shown
 from ..learner.bayes import BAYES
 from ..learner.engine import BROYDEN, Engine
-from ..streams.base import HintedError
+from ..streams.base import HintedError, Source
 
 RULE_NAMES = tuple(field.name for field in fields(Rule))
 """Parameters that are handed to the `Rule` or the `Settings`, which check them."""
@@ -126,13 +127,17 @@ def check_parameters(model: Any, in_time: bool = False) -> Plan:
     return plan
 
 
-def passes_for(model: Any, plan: Plan, n_rows: int | None) -> int:
-    """How many passes a fit makes: more over short tables, if nobody says how many."""
+def passes_for(model: Any, plan: Plan, source: Source) -> int:
+    """How many passes a fit makes: more over short tables, if nobody says how many.
+
+    Where most is missing, rows tell less of each feature: they count for what they observe.
+    """
     if model.max_iter is not None:
         return int(model.max_iter)
-    if plan.engine is BROYDEN or not n_rows:
+    if plan.engine is BROYDEN or not source.n_rows:
         return 1
-    return max(1, min(MOST_PASSES, -(-ENOUGH_ROWS // n_rows)))
+    n_rows = source.n_rows * min(1.0, max(2.0 * source.share, 1.0 / ENOUGH_ROWS))
+    return max(1, min(MOST_PASSES, math.ceil(ENOUGH_ROWS / n_rows)))
 
 
 def check_init(init: Any, n_components: int | None, n_features: int) -> Any:

@@ -20,6 +20,9 @@ from .blocks import (
 from .frames import checked_frame, has_columns
 from .grouped import GroupedSource
 
+# Entries by which an array tells how much of it is missing.
+TELLING_ENTRIES = 1 << 18
+
 
 class ArraySource(Source):
     """Rows of an array, memory map, CSR matrix or frame, in a true random order if shuffled.
@@ -49,6 +52,18 @@ class ArraySource(Source):
         self._mapped = _mapping(X)
         self.read_ahead = self._mapped is not None
         self._order: NDArray[Any] | None = None
+
+    @property
+    def share(self) -> float:  # type: ignore[override]
+        """See `Source.share`: by some rows from all over an array."""
+        assert self.n_rows is not None
+        if scipy.sparse.issparse(self._X):
+            stored: Any = self._X
+            return float(stored.nnz) / max(self.n_rows * self.n_features, 1)
+        count = max(4, min(256, TELLING_ENTRIES // max(self.n_features, 1)))
+        some = np.unique(np.linspace(0, self.n_rows - 1, count).astype(int))
+        rows = ArraySource._rows(self, some)  # also of a file that is not open yet
+        return 1.0 - float(np.mean(np.isnan(rows))) if rows.dtype.kind == "f" else 1.0
 
     def blocks(
         self,

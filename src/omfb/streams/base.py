@@ -81,6 +81,8 @@ class Source(ABC):
         float32 or float64.
     n_rows : int or None
         None where only reading tells.
+    share : float
+        Of the entries that are observed, if that can be told without reading all of them; else 1.
     rereadable : bool
         Whether there can be a second pass.
     read_ahead : bool
@@ -98,6 +100,7 @@ class Source(ABC):
     feature_names: list[str] | None = None
     dtype: np.dtype[Any] = np.dtype(np.float64)
     n_rows: int | None = None
+    share: float = 1.0
     rereadable: bool = True
     read_ahead: bool = False
     path: Path | None = None

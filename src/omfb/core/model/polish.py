@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels.shared import Rows, gram
 from ..kernels.solve_features import add_rows, solve_features
@@ -22,18 +23,21 @@ from .rows import Whitened, by_feature
 from .state import Matrix, Model, inverse
 
 ROUNDS = 2
+# What a complete row tells of a code, beside its prior, if the component is as good as not there.
+LEAST_SIZE = 1e-3
 # Rows whose codes' covariances are held at a time.
 PART = 256
-# Entries of all precisions (200 MB), and multiply-adds of a round: more is not worth waiting for.
-MOST_ENTRIES, MOST_WORK = 3 << 23, 1e9
+# Entries of all precisions, and multiply-adds of a round: more is not worth waiting for.
+MOST_ENTRIES, MOST_WORK = 1 << 23, 1e9
 
 
 def polished(model: Model, X: Any, rounds: int = ROUNDS) -> Model:
     """The model after a few rounds over a whole table, if that is short enough."""
-    m, R = model.C.shape
     if not model.gappy:
         return _polished_complete(model, X)
-    if m * R * R > MOST_ENTRIES:
+    there = _there(model)
+    slim, m = _with_components(model, there), len(model.C)
+    if m * len(there) ** 2 > MOST_ENTRIES:
         return model
     rows = [
         believed(model, part, hide(model, part)[0])
@@ -41,12 +45,31 @@ def polished(model: Model, X: Any, rounds: int = ROUNDS) -> Model:
     ]
     observed = sum(len(part.entries.values) for part in rows)
     lacking = X.shape[0] * m - observed
-    if work_of_a_round(model, lacking, lacking + observed) > MOST_WORK:
+    if work_of_a_round(slim, lacking, lacking + observed) > MOST_WORK:
         return model
     for _ in range(rounds):
-        C = _solved(model, rows, missing=lacking < observed).astype(model.C.dtype)
-        model = replace(model, C=C, G=gram(C))
-    return model
+        C = _solved(slim, rows, missing=lacking < observed).astype(model.C.dtype)
+        slim = replace(slim, C=C, G=gram(C))
+    C = model.C.copy()
+    C[:, there] = slim.C
+    return replace(model, C=C, G=gram(C))
+
+
+def _there(model: Model) -> NDArray[np.int64]:
+    """Which components have loadings to speak of; and the mean."""
+    sizes = np.diagonal(model.G)[:-1]
+    return np.append(np.flatnonzero(sizes > LEAST_SIZE), len(sizes))
+
+
+def _with_components(model: Model, which: NDArray[np.int64]) -> Model:
+    """The model with these components only, the mean among them, to make codes with."""
+    square = np.ix_(which, which)
+    C = np.ascontiguousarray(model.C[:, which])
+    return replace(
+        model, C=C, C_codes=None, G=model.G[square], S=model.S[square], Sigma=model.Sigma[square],
+        v=model.v[which], unsure=model.unsure[np.ix_(which[:-1], which[:-1])],
+        turn=np.eye(len(which)),
+    )  # fmt: skip
 
 
 def work_of_a_round(model: Model, n_missing: int, n_entries: int) -> float:
