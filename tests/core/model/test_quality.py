@@ -12,6 +12,8 @@ from sklearn.decomposition import IncrementalPCA
 from sklearn.preprocessing import scale
 
 from omfb import OMFB, OMFBImputer
+from omfb.core.model.settings import Settings
+from omfb.core.model.start import start
 
 BENCHMARKS = Path(__file__).resolve().parents[3] / "benchmarks"
 SEED = 20261201
@@ -186,6 +188,20 @@ def test_items_with_few_ratings_are_filled_from_what_items_are_like(estimator):
         by_means = np.where(seen, 0.0, usual - stars)[:, items]
         ours = np.linalg.norm(errors[:, items]) / np.linalg.norm(by_means)
         assert ours < 1.005 - better
+
+
+def test_means_of_features_with_few_entries_need_others_that_are_alike(rng):
+    X = rng.normal(size=(300, 30))
+    X[5:, 0] = np.nan
+    sensors = X + 10.0 ** np.arange(-10, 20)  # each in units of its own
+    sensors[:, 1:11] = X[:, 1:11] * 1e-14 + 10.0 ** np.arange(-10, 0)
+    for table, alike in ((X + 3.5, True), (sensors, False)):
+        first = start(table, Settings(), seed=0)
+        own = np.nanmean(table[:, 0])
+        np.testing.assert_allclose(first.center[1:], table[:, 1:].mean(axis=0), rtol=1e-13)
+        assert (abs(first.center[0] - own) > 0.1) == alike
+        if alike:
+            assert abs(first.center[0] - 3.5) < abs(own - 3.5)
 
 
 def test_faces_with_a_block_missing(panel):

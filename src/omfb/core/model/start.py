@@ -165,15 +165,14 @@ def _believable(mean: Vector, deviation: Vector, counts: NDArray[np.int64]) -> V
     else:
         return mean
     size = max(float(np.abs(mean).max()), float(deviation.max()), LEAST_UNIT)
-    mean, deviation = mean / size, deviation / size  # squares of huge values would overflow
-    usual = float(np.median(mean[told]))
-    apart = 1.4826 * float(np.median(np.abs(mean[told] - usual)))
-    within = float(np.median(deviation[told])) ** 2
+    means = mean / size  # squares of huge values would overflow
+    usual = float(np.median(means[told]))
+    apart = 1.4826 * float(np.median(np.abs(means[told] - usual)))
+    within = float(np.median(deviation[told]) / size) ** 2
     # Of what the means differ by, as much is left as their own errors do not explain.
     left = max(apart**2 - within / float(np.median(counts[told])), 0.0)
-    told_by_few = counts * left / np.maximum(counts * left + within, 1e-300)
-    own = np.where(counts >= FEW[0], 1.0, told_by_few)
-    return size * (usual + own * (mean - usual))
+    own = counts * left / np.maximum(counts * left + within, 1e-300)
+    return np.where(counts >= FEW[0], mean, size * (usual + own * (means - usual)))
 
 
 def _whole(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
