@@ -14,6 +14,7 @@ import math
 import multiprocessing
 import time
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -250,11 +251,16 @@ def check(chosen: Any, panels: dict[str, Panel]) -> None:
         if one["large"] or one["name"] not in panels or not firsts:
             continue
         peers = {peer.name: peer for peer in methods_for(one)}
-        again = {}
-        for old in firsts:
-            task = Task(panels[one["name"]], peers[old["method"]], 0)
-            found = apart(5 * LIMIT["quick"], measure, task, 0.0, old["chosen"])
-            again[old["method"]] = found.get("rmse", math.inf)
+        each = [Task(panels[one["name"]], peers[old["method"]], 0) for old in firsts]
+        with ThreadPoolExecutor(2) as pool:  # no time is told
+            found = pool.map(
+                lambda task, old: apart(5 * LIMIT["quick"], measure, task, 0.0, old["chosen"]),
+                each, firsts,
+            )  # fmt: skip
+            again = {
+                old["method"]: new.get("rmse", math.inf)
+                for old, new in zip(firsts, found, strict=True)
+            }
         order = sorted(again, key=lambda name: again[name])
         agrees = order == [old["method"] for old in firsts]
         same, total = same + agrees, total + 1
