@@ -63,7 +63,9 @@ class ArraySource(Source):
         count = max(4, min(256, TELLING_ENTRIES // max(self.n_features, 1)))
         some = np.unique(np.linspace(0, self.n_rows - 1, count).astype(int))
         rows = ArraySource._rows(self, some)  # also of a file that is not open yet
-        return 1.0 - float(np.mean(np.isnan(rows))) if rows.dtype.kind == "f" else 1.0
+        if rows.dtype.kind != "f":
+            return 1.0
+        return 1.0 - float(np.mean(np.isnan(with_missing(rows, self.missing))))
 
     def blocks(
         self,

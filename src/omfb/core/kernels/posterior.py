@@ -198,6 +198,6 @@ def spread(C, H, Sigma, x, inverse_shares, kappa, features, out):
         c = C[features[s]]
         known = 0.0
         for i in range(r):
-            if c[i] != 0.0:  # most are, where a fit has spared components
+            if c[i] != 0.0:  # where a fit has spared components, most are zero
                 known += c[i] * dot(H[i], c[:r])
         out[s] = 1.0 + kappa * known + unsure * inverse_shares[features[s]]
