@@ -19,7 +19,7 @@ from distributed import Client, LocalCluster, wait
 
 from omfb import OMFB
 from omfb.core.model import merge
-from omfb.distributed.rounds import rounds_of
+from omfb.distributed.order import rounds_of
 
 NOISE = 0.5
 # Dask lets its workers give back memory early. It is a side effect that they fetch each array above

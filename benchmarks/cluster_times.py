@@ -16,7 +16,7 @@ from omfb.core.model import merge
 from omfb.core.model.learn import learn
 from omfb.core.model.settings import Settings
 from omfb.core.model.start import start
-from omfb.distributed.rounds import rounds_of
+from omfb.distributed.order import rounds_of
 
 CHUNK, LANES = 100_000, 1000
 

@@ -7,7 +7,7 @@ import scipy.sparse
 
 from omfb import OMFB
 from omfb.distributed import lanes
-from omfb.distributed.lanes import Chunk, in_order, learn_chunk, some_of
+from omfb.distributed.lanes import After, Chunk, in_order, learn_chunk, some_of
 
 from ..making import rows
 
@@ -36,10 +36,10 @@ def test_pieces_are_the_rows_of_a_chunk(chunk, kind, dtype, rng, monkeypatch):
 def test_a_lane_learns_the_same_from_few_rows_at_a_time(chunk, holes, in_time, rng, monkeypatch):
     X = rows(rng, 1200, 9, holes=holes)
     learner = OMFB(3, random_state=0, in_time=in_time).partial_fit(X[:400]).learner_
-    now = learner.snapshot().now
-    whole = learn_chunk(learner.engine, now, None, X[400:], chunk)
+    before = After(learner.snapshot().now, np.zeros(9, bool))
+    whole = learn_chunk(learner.engine, before, None, X[400:], chunk)
     monkeypatch.setattr(lanes, "PIECE_BYTES", 100 * 9 * 8)
-    parts = learn_chunk(learner.engine, now, None, X[400:], chunk)
+    parts = learn_chunk(learner.engine, before, None, X[400:], chunk)
     assert np.allclose(parts.state.C, whole.state.C, rtol=0, atol=1e-9)
     # How many of a young stream's first rows are judged depends on how they come.
     assert np.isclose(parts.info.error, whole.info.error, rtol=0.1 if holes == 0.0 else 1e-9)

@@ -3,6 +3,7 @@
 import os
 import signal
 import threading
+import time
 
 import dask
 import dask.array as da
@@ -15,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omfb import OMFB, OMFBImputer
-from omfb.distributed.rounds import Rounds, rounds_of, scattered
+from omfb.distributed.order import NEIGHBOURS, rounds_of, scattered
+from omfb.distributed.rounds import Rounds
 from omfb.learner.checkpoints import CheckpointError
 from omfb.learner.fit_stream import StopFitting
 
@@ -47,13 +49,17 @@ def test_a_pass_is_cut_into_rounds_that_grow(lengths, lanes):
 
 
 @given(n=st.integers(1, 400), seed=st.integers(0, 2**32 - 1), data=st.data())
-def test_chunks_of_a_round_lie_all_over_the_table(n, seed, data):
+def test_chunks_of_a_round_lie_all_over_the_table_and_with_all_workers(n, seed, data):
     order = scattered(n, np.random.RandomState(seed))
     assert sorted(order) == list(range(n))
     first = data.draw(st.integers(0, n - 1))
     last = data.draw(st.integers(first + 1, n))
+    # A random order would be off by √(last − first): here three runs of neighbours, and the ends.
     below = np.count_nonzero(order[first:last] < n / 2)
-    assert abs(below - (last - first) / 2) <= 3  # a random order would be off by √(last − first)
+    assert abs(below - (last - first) / 2) <= 3 * NEIGHBOURS
+    for workers in (2, 4):  # which were given chunks in turn
+        loads = np.bincount(order[first:last] % workers, minlength=workers)
+        assert loads.max() - loads.min() <= 3
 
 
 def saved(model, folder):
@@ -144,6 +150,28 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(rng, one_process, tmp_p
             OMFBImputer(3, random_state=0, max_iter=2).fit(X, lanes=5, resume=True, **fit)
         model = OMFBImputer(3, random_state=0, max_iter=2).fit(X, lanes=4, resume=True, **fit)
         assert saved(model, tmp_path) == saved(whole, tmp_path)
+
+
+def test_the_next_round_waits_at_the_cluster_and_is_taken_back_if_the_fit_stops(rng, one_process):
+    X = da.from_array(rows(rng, 3000, 8, holes=0.2), chunks=(100, 8))
+    scheduler = one_process.cluster.scheduler
+    ahead = []
+
+    def stop(progress):
+        ahead.append(sum(key.startswith("learn_last") for key in map(str, list(scheduler.tasks))))
+        if len(ahead) == 5:
+            raise StopFitting
+
+    model = OMFBImputer(3, random_state=0)
+    with pytest.raises(StopFitting):
+        model.fit_source(Rounds.of_collection(X, one_process, 4), on_block=stop)
+    assert ahead[0] == 0  # of a young learner: what it becomes decides how to go on
+    assert min(ahead[3:]) > 0
+    for _ in range(100):
+        if not scheduler.tasks:
+            break
+        time.sleep(0.05)
+    assert not scheduler.tasks
 
 
 def test_workers_change_nothing(one_process, client, rng, tmp_path):

@@ -40,7 +40,7 @@ from ..core.state import Info, State
 from ..core.step import state_before
 from ..learner.engine import usual_components
 from ..learner.learner import NOTHING, Learner, Now, Snapshot
-from ..streams.base import DataError, Position, find_infinity, infinity_error
+from ..streams.base import Blocks, DataError, Position, find_infinity, infinity_error
 from ..streams.blocks import as_rows, check_kind, float_type
 from ..streams.grouped import GroupedSource
 from .spread import SPREAD, slices_of, spread
@@ -106,7 +106,7 @@ class Features(GroupedSource):
         shuffle: bool | str,
         rng: np.random.RandomState,
         position: Position = None,
-    ) -> Iterator[tuple[Any, Position]]:
+    ) -> Blocks:
         """See `Source.blocks`: in the same order as on one machine.
 
         Where rows are so wide that blocks are short, several make one: enough for a step, and for

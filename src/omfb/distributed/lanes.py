@@ -64,6 +64,13 @@ class Part(NamedTuple):
     last: Any
 
 
+class After(NamedTuple):
+    """What a learner is after a round, and which features the round observed."""
+
+    now: Now
+    observed: NDArray[np.bool_]
+
+
 def read_chunk(path: Path, reading: Reading, group: int) -> NDArray[Any]:
     """The rows of one group of a file."""
     file = open_file(path, reading)
@@ -130,10 +137,8 @@ def at_home(record: Any) -> Any:
 
 
 @products_in_one_thread()
-def begin(
-    snapshot: Snapshot, blocks: list[Any], chunks: list[Chunk]
-) -> tuple[Now, NDArray[np.bool_]]:
-    """What a learner is after chunks of rows, and which features they observe."""
+def begin(snapshot: Snapshot, chunks: list[Chunk], *blocks: Any) -> After:
+    """What a learner is after chunks of rows, one after the other."""
     learner = Learner.from_snapshot(snapshot)
     observed = np.zeros(blocks[0].shape[1], bool)
     for block, chunk in zip(blocks, chunks, strict=True):
@@ -144,15 +149,15 @@ def begin(
             observed |= observed_features(rows)
     now = learner.snapshot().now
     assert now is not None
-    return now, observed
+    return After(now, observed)
 
 
 @products_in_one_thread()
-def learn_chunk(engine: Engine, now: Now, part: Part | None, block: Any, chunk: Chunk) -> Part:
-    """A lane after a chunk; it begins with what is there now."""
+def learn_chunk(engine: Engine, before: After, part: Part | None, block: Any, chunk: Chunk) -> Part:
+    """A lane after a chunk; it begins with what there was before the round."""
     if part is None:
-        assert now.state is not None
-        part = Part(now.state, Info(0.0, 0.0), np.zeros(len(now.state.C), bool), None)
+        state = before.now.state
+        part = Part(state, Info(0.0, 0.0), np.zeros_like(before.observed), None)
     rows, order = in_order(block, chunk)
     if len(rows) == 0:
         return part
@@ -168,23 +173,23 @@ def learn_chunk(engine: Engine, now: Now, part: Part | None, block: Any, chunk: 
 
 @products_in_one_thread()
 def learn_last_chunk(
-    engine: Engine, now: Now, part: Part | None, block: Any, chunk: Chunk
+    engine: Engine, before: After, part: Part | None, block: Any, chunk: Chunk
 ) -> Learned:
     """What a lane has learned with its last chunk."""
-    part = learn_chunk(engine, now, part, block, chunk)
-    evidence = engine.gather(at_home(now.state), at_home(part.state))
+    part = learn_chunk(engine, before, part, block, chunk)
+    evidence = engine.gather(at_home(before.now.state), at_home(part.state))
     return Learned(evidence, part.info, part.observed, part.last)
 
 
-def added_up(lanes: list[Learned]) -> Learned:
+def added_up(*lanes: Learned) -> Learned:
     """What several lanes have learned."""
     return reduce(Learned.plus, lanes)
 
 
 @products_in_one_thread()
-def merge(engine: Engine, now: Now, lanes: list[Learned]) -> tuple[Now, NDArray[np.bool_]]:
-    """What a learner is after a round, and which features it observed."""
-    learned = added_up(lanes)
+def merge(engine: Engine, before: After, *lanes: Learned) -> After:
+    """What comes after a round."""
+    now, learned = before.now, added_up(*lanes)
     state = engine.merged(at_home(now.state), at_home(learned.evidence))
     last = now.last if learned.last is None else (together((learned.last,)),)
-    return Now(state, now.totals.plus(learned.info), last=last), learned.observed
+    return After(Now(state, now.totals.plus(learned.info), last=last), learned.observed)

@@ -3,27 +3,30 @@
 In a round all lanes start from the same state. A lane learns from one chunk of rows after the
 other; what the lanes have learned since the start is added up by a tree, and merged into the state
 of the next round (`omfb.core.merge`). All of it are pure functions as tasks of a scheduler: those
-of a worker that is lost are done again by another, with the same result. The state itself comes
-back to the client after each round, so no more than a round is ever lost.
+of a worker that is lost are done again by another, with the same result.
+
+A round is with the scheduler before the one before it has ended, and begins as soon as there is a
+state to begin with; the client is told that state, for checkpoints, while the workers go on.
 
 What comes out depends on the lanes, the seed and the chunks, not on how many workers there are.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..formats.many import ManyFiles
-from ..learner.learner import Learner, Snapshot
-from ..streams.base import Position, Source, uniform_error
+from ..learner.engine import Engine
+from ..learner.learner import Learner, Now, Snapshot
+from ..streams.base import Blocks, Position, Source, uniform_error
 from ..streams.blocks import check_kind, float_type
 from .lanes import (
     NAME,
+    After,
     Chunk,
     added_up,
     begin,
@@ -34,24 +37,15 @@ from .lanes import (
     rows_of,
 )
 from .lazy import is_frame
+from .order import Round, rounds_of, scattered
 from .waiting import gathered
 
 # Lanes where nobody says how many: enough for most clusters, and not too many for few chunks.
 USUAL_LANES = 32
-# Rows of a round, at most: as many as were learned from before it, and this share of a pass.
-ROUND_SHARE = 0.25
 # Lanes whose evidence is added up by one task.
 BRANCHES = 8
-GOLDEN = (5.0**0.5 - 1.0) / 2.0
 # Chunks that a sample of rows is taken from, and that tell whether data are the same.
 SAMPLED_CHUNKS, TELLING_CHUNKS, TELLING_ROWS = 32, 3, 16
-
-
-class Round(NamedTuple):
-    """What is learned from at once: lanes, each with numbers of chunks, and their seed."""
-
-    lanes: list[list[int]]
-    seed: int | None
 
 
 class Rounds(Source):
@@ -80,6 +74,8 @@ class Rounds(Source):
         self._firsts = [0, *accumulate(lengths)]
         self._lanes, self._n_rounds = lanes or USUAL_LANES, 1
         self.n_rows, self.n_features, self.dtype = sum(lengths), n_features, dtype
+        self._coming: list[Any] = []
+        self._coming_after: Now | None = None
 
     @classmethod
     def of_collection(cls, X: Any, client: Any, lanes: int | None = None) -> Self:
@@ -114,7 +110,7 @@ class Rounds(Source):
         shuffle: bool | str,
         rng: np.random.RandomState,
         position: Position = None,
-    ) -> Iterator[tuple[Any, Position]]:
+    ) -> Blocks:
         """See `Source.blocks`: here the blocks are rounds, whatever length is asked for."""
         if shuffle == "uniform":
             raise uniform_error(self.name, "shuffle=True")
@@ -123,20 +119,26 @@ class Rounds(Source):
             order, seed = scattered(len(order), rng), int(rng.randint(2**31))
         rounds = rounds_of([self._lengths[at] for at in order], self._lanes)
         self._n_rounds = len(rounds)
-        for number in range(position or 0, len(rounds)):
-            lanes = [[int(order[at]) for at in lane] for lane in rounds[number]]
-            yield Round(lanes, seed), number + 1
+        number, work = position or 0, None
+        for lanes in reversed(rounds[number:]):
+            work = Round([[int(order[at]) for at in lane] for lane in lanes], seed, work)
+        try:
+            while work is not None:
+                number += 1
+                yield work, number
+                work = work.then
+        finally:
+            self._take_back()
 
     def learn(self, learner: Learner, work: Any, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Let a learner learn from a round; return the features that are still unseen."""
         snapshot = learner.snapshot()
-        now, observed = self._computed(
-            self._beginning(snapshot, work)
-            if snapshot.now is None or snapshot.now.head is not None
-            else self._merging(snapshot, work)
-        )
-        learner.restore(replace(snapshot, now=now))
-        return unseen & ~observed
+        if snapshot.now is None or snapshot.now.head is not None:
+            after = self._computed(self._beginning(snapshot, work))
+        else:
+            after = self._merged(snapshot.engine, snapshot.now, work)
+        learner.restore(replace(snapshot, now=after.now))
+        return unseen & ~after.observed
 
     def fraction(self, position: Position) -> float | None:
         """See `Source.fraction`."""
@@ -179,7 +181,7 @@ class Rounds(Source):
         chunks = [self._rows(at) for at in range(first, len(self._chunks))]
         return self._computed(delayed(np.concatenate)(chunks))[-n_rows:]
 
-    # -- tasks ------------------------------------------------------------------------------
+    # -- tasks: what others come to are arguments one by one, as Dask goes through lists slowly --
 
     def _chunk(self, at: int, seed: int | None) -> Chunk:
         return Chunk(self._firsts[at], None if seed is None else (seed, at))
@@ -196,68 +198,62 @@ class Rounds(Source):
         which = [at for lane in work.lanes for at in lane]
         blocks = [self._chunks[at] for at in which]
         chunks = [self._chunk(at, work.seed) for at in which]
-        return delayed(begin)(delayed(snapshot, traverse=False), blocks, chunks)
+        return delayed(begin)(delayed(snapshot, traverse=False), chunks, *blocks)
 
-    def _merging(self, snapshot: Snapshot, work: Round) -> Any:
-        """The task by which lanes learn from a round."""
+    def _merged(self, engine: Engine, now: Now, work: Round) -> After:
+        """What comes after a round; the next one, which needs no more than this, is sent ahead."""
         from dask import delayed
 
-        assert snapshot.now is not None
-        now, engine = delayed(snapshot.now, traverse=False), snapshot.engine
+        if self._coming_after is not now:
+            self._take_back()
+            before = delayed(After(now, np.zeros(self.n_features, bool)), traverse=False)
+            self._coming.append(self._submitted(self._merging(engine, before, work)))
+        if work.then is not None:
+            self._coming.append(self._submitted(self._merging(engine, self._coming[0], work.then)))
+        try:
+            after: After = gathered(self._client, self._coming[0])
+        except BaseException:
+            self._take_back()
+            raise
+        del self._coming[0]
+        self._coming_after = after.now
+        return after
+
+    def _take_back(self) -> None:
+        """Let the cluster forget the rounds that it was sent."""
+        self._client.cancel(self._coming)
+        self._coming, self._coming_after = [], None
+
+    def _merging(self, engine: Engine, before: Any, work: Round) -> Any:
+        """The task by which lanes learn from a round, after what comes before it."""
+        from dask import delayed
+
         lanes = []
         for lane in work.lanes:
             part = None
             for at in lane[:-1]:
                 chunk = self._chunk(at, work.seed)
-                part = delayed(learn_chunk)(engine, now, part, self._chunks[at], chunk)
+                part = delayed(learn_chunk)(engine, before, part, self._chunks[at], chunk)
             last = self._chunks[lane[-1]], self._chunk(lane[-1], work.seed)
-            lanes.append(delayed(learn_last_chunk)(engine, now, part, *last))
+            lanes.append(delayed(learn_last_chunk)(engine, before, part, *last))
         while len(lanes) > BRANCHES:
             parts = range(0, len(lanes), BRANCHES)
-            lanes = [delayed(added_up)(lanes[at : at + BRANCHES]) for at in parts]
-        return delayed(merge)(engine, now, lanes)
+            lanes = [delayed(added_up)(*lanes[at : at + BRANCHES]) for at in parts]
+        return delayed(merge)(engine, before, *lanes)
 
-    def _computed(self, task: Any) -> Any:
-        """The result of a task, which is taken back if nobody waits for it any more."""
+    def _submitted(self, task: Any) -> Any:
+        """The future of a task."""
         import dask
 
         # The state goes with the tasks: what is sent ahead would be lost with its worker.
         with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1 GiB"}):
-            future = self._client.compute(task)
+            return self._client.compute(task)
+
+    def _computed(self, task: Any) -> Any:
+        """The result of a task, which is taken back if nobody waits for it any more."""
+        future = self._submitted(task)
         try:
             return gathered(self._client, future)
         except BaseException:
             future.cancel()
             raise
-
-
-def scattered(n: int, rng: np.random.RandomState) -> NDArray[np.int64]:
-    """An order of n chunks in which those of any round lie all over the table, evenly.
-
-    So a round sees all of it, and workers that have neighbouring chunks have as much to do. Steps
-    of the golden ratio around a circle, from anywhere on it, never leave a wide gap.
-    """
-    places = (rng.random_sample() + GOLDEN * np.arange(n)) % 1.0
-    return places.argsort().argsort()
-
-
-def rounds_of(lengths: Sequence[int], lanes: int) -> list[list[list[int]]]:
-    """Cut a pass over chunks of so many rows into rounds of lanes of numbers of chunks.
-
-    A round has as many rows as came before it, so that its lanes cannot go far apart: the first
-    ones are short, and their number is the logarithm of that of the chunks.
-    """
-    most = ROUND_SHARE * sum(lengths)
-    rounds: list[list[list[int]]] = []
-    at = done = 0
-    while at < len(lengths):
-        room, first = min(done, most), at
-        rows = lengths[at]
-        at += 1
-        while at < len(lengths) and rows + lengths[at] <= room:
-            rows += lengths[at]
-            at += 1
-        done += rows
-        count = min(lanes, at - first)
-        rounds.append([part.tolist() for part in np.array_split(np.arange(first, at), count)])
-    return rounds

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..streams.arrays import ArraySource
-from ..streams.base import DataError, Position, rows_per_block, whole_file
+from ..streams.base import Blocks, DataError, Position, rows_per_block, whole_file
 from .reading import Reading
 from .registry import Fill, Format, TableSource, Writer
 
@@ -82,7 +82,7 @@ class NpySource(ArrayTable):
         shuffle: bool | str,
         rng: np.random.RandomState,
         position: Position = None,
-    ) -> Iterator[tuple[Any, Position]]:
+    ) -> Blocks:
         """See `Source.blocks`."""
         with self.path.open("rb", buffering=0) as self._file:
             yield from super().blocks(length, shuffle, rng, position)

@@ -1,7 +1,8 @@
 """`fit_stream`: passes over a source, with progress, checkpoints and resuming."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
 from ..streams.ahead import AHEAD
-from ..streams.base import observed_features
+from ..streams.base import Blocks, observed_features
 from .checkpoints import Checkpoints, Place, resumed
 from .learner import Learner, Snapshot
 
@@ -196,18 +197,19 @@ class _Fit:
         if place.position is None and place.number > 1:
             self._learner.begin_pass()
         unseen = place.unseen
-        for block, position in blocks:
-            rows = block if self._learn is learn_block else None
-            with errors_about(self._source, rows, position):
-                unseen = self._learn(self._learner, block, unseen)
-            place = replace(place, position=position, unseen=unseen)
-            self.at = _At(place, self._learner.snapshot())
-            self._between_blocks()
+        with closing(blocks):  # what was begun for the next block ends, whatever happens in this
+            for block, position in blocks:
+                rows = block if self._learn is learn_block else None
+                with errors_about(self._source, rows, position):
+                    unseen = self._learn(self._learner, block, unseen)
+                place = replace(place, position=position, unseen=unseen)
+                self.at = _At(place, self._learner.snapshot())
+                self._between_blocks()
         if self._learner.n_seen == 0:
             raise DataError(f"{self._source.name}: no rows.")
         self._learner.settle()
 
-    def _blocks(self, position: Position) -> Iterator[tuple[Any, Position]]:
+    def _blocks(self, position: Position) -> Blocks:
         source, batch_size = self._source, self._learner.rule.batch_size or 1
         length = rows_per_block(source.n_features, source.dtype, batch_size)
         if WHOLE_BATCHES % batch_size == 0 and (

@@ -2,7 +2,7 @@
 
 import queue
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 0.2
 
 def read_ahead(
     items: Iterator[Item], idle: Callable[[], None] | None = None, most: int = AHEAD
-) -> Iterator[Item]:
+) -> Generator[Item, None, None]:
     """Yield the same items, made in a thread while those before are in use.
 
     An error of the iterator comes where it would have come. If the consumer stops early, the

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .base import Position, Source
+from .base import Blocks, Position, Source
 from .blocks import (
     FLOATS,
     check_kind,
@@ -73,7 +73,7 @@ class ArraySource(Source):
         shuffle: bool | str,
         rng: np.random.RandomState,
         position: Position = None,
-    ) -> Iterator[tuple[Any, Position]]:
+    ) -> Blocks:
         """See `Source.blocks`. Of a memory-mapped file, no more than a block stays in memory."""
         n = self._X.shape[0]
         self._order = None

@@ -1,7 +1,7 @@
 """The protocol of a stream: blocks of rows, each with a position that one can return to."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,8 @@ WIDE_BLOCKS = 24
 
 Position = Any
 """Where in a pass a stream is, as JSON can hold it; None is the beginning."""
+Blocks = Generator[tuple[Any, Position], None, None]
+"""Blocks of a pass, each with the position after it; to be closed by whoever stops early."""
 
 
 class HintedError(ValueError):
@@ -114,7 +116,7 @@ class Source(ABC):
         shuffle: bool | str,
         rng: np.random.RandomState,
         position: Position = None,
-    ) -> Iterator[tuple[Any, Position]]:
+    ) -> Blocks:
         """Yield the blocks of one pass, and after each the position to go on from.
 
         All blocks but the last of a pass have `length` rows. What the order needs is drawn from

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Position, Source, uniform_error
+from .base import Blocks, Position, Source, uniform_error
 
 # Rows that are shuffled among each other where a file cannot be read in any order.
 SHUFFLE_BYTES = 1 << 25
@@ -40,7 +40,7 @@ class GroupedSource(Source):
         shuffle: bool | str,
         rng: np.random.RandomState,
         position: Position = None,
-    ) -> Iterator[tuple[Any, Position]]:
+    ) -> Blocks:
         """See `Source.blocks`."""
         if shuffle == "uniform":
             raise uniform_error(self.name, "shuffle=True, or a .npy file")
