@@ -201,3 +201,16 @@ def spread(C, H, Sigma, x, inverse_shares, kappa, features, out):
             if c[i] != 0.0:  # where a fit has spared components, most are zero
                 known += c[i] * dot(H[i], c[:r])
         out[s] = 1.0 + kappa * known + unsure * inverse_shares[features[s]]
+
+
+@jit
+def spread_rows(C, H, Sigma, X, inverse_shares, kappa, starts, features, first, last, out):
+    """`spread` of rows first to last, for features[starts[t]:starts[t+1]] of row t.
+
+    H (q, r, r), or (1, r, r) if all rows share it.
+    """
+    for t in range(first, last):
+        begin, end = starts[t], starts[t + 1]
+        if begin < end:
+            A_inverse, which = H[min(t, H.shape[0] - 1)], features[begin:end]
+            spread(C, A_inverse, Sigma, X[t], inverse_shares, kappa, which, out[begin:end])

@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.posterior import spread
 from ..kernels.shared import gram
-from .codes import codes_of
+from .codes import codes_of, variances_of
 from .hide import Hidden, hide, owners
 from .histogram import BINS_PER_OCTAVE, LOWEST, N_BINS, binned
 from .reach import hold_back
@@ -43,10 +42,7 @@ def judge_hidden(model: Model, hidden: Hidden | None) -> Model:
     n, owner = len(turn), owners(hidden.away)
     rows = Whitened(len(C), None, None, np.diff(shown.starts), hold_back(model, shown))
     codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=True)
-    variance = np.empty(len(which))
-    for at, (X, H) in enumerate(zip(codes.X, codes.covariances, strict=True)):
-        here = slice(starts[at], starts[at + 1])
-        spread(C, H, model.Sigma, X, model.rarity, model.kappa, which[here], variance[here])
+    variance = variances_of(model, codes.X, codes.covariances, starts, which)
     size, weight = (model.noise / model.unit)[which], 1.0 / np.diff(starts)
     errors = truth - _made(C, which, codes.X[owner])
     of_mean = truth - model.one * C[which, -1]

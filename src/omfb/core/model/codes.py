@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels.posterior import code_rows, count_systems
+from ..kernels.posterior import code_rows, count_systems, spread_rows
 from ..kernels.room import Room
 from ..kernels.small import invert
 from ..kernels.threads import MOST_PIECES, in_threads
@@ -116,6 +116,24 @@ def _each(
     in_threads(part, q, len(entries.values) * r * r, most_pieces)
     unsure = sum((total for _, total in sorted(totals, key=lambda item: item[0])), np.zeros((r, r)))
     return Codes(X, unsure, residual, freedom, covariances, dropped)
+
+
+def variances_of(
+    model: Model, X: Matrix, covariances: Matrix, starts: NDArray[np.int64],
+    features: NDArray[np.int32],
+) -> Vector:  # fmt: skip
+    """Predictive variances of features[starts[t]:starts[t+1]] of each row, given rows' codes."""
+    C = model.coding.astype(np.float64, copy=False)
+    variances = np.empty(len(features))
+    in_threads(
+        lambda first, last: spread_rows(
+            C, covariances, model.Sigma, X, model.rarity, model.kappa, starts, features, first,
+            last, variances,
+        ),
+        len(starts) - 1,
+        len(features) * model.n_components**2,
+    )  # fmt: skip
+    return variances
 
 
 def squares_of(Y: NDArray[Any]) -> Vector:

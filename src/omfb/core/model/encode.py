@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from ..blocks import check_finite, dense_with_holes
 from ..judge import Predict, judge_hidden_parts
-from ..kernels.posterior import spread
 from ..kernels.shared import gram
 from ..kernels.threads import products_in_one_thread
 from ..state import Info
 from .check import outlier_limit
-from .codes import Codes, codes_of, complete_system
+from .codes import codes_of, complete_system, variances_of
 from .reach import believed
-from .rows import Whitened, in_safe_range
+from .rows import Whitened, in_safe_range, pattern_of
+from .slim import slim
 from .state import Matrix, Model, Vector, rarity_of
 
 # Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
@@ -46,7 +46,17 @@ def settled(model: Model) -> Model:
 
 def encode(model: Model, X: Any) -> Matrix:
     """Codes (n_samples, n_components) of rows."""
-    model = settled(model)
+    fewer, which = slim(settled(model))
+    codes = _encoded(fewer, X)
+    if fewer.n_components == model.n_components:
+        return codes
+    all_codes = np.zeros((len(codes), model.n_components))
+    all_codes[:, which[:-1]] = codes
+    return all_codes
+
+
+def _encoded(model: Model, X: Any) -> Matrix:
+    """Codes of rows by all components that a model has."""
     codes = np.empty((X.shape[0], model.n_components))
     known = _codes_of_complete(model, X, codes)
     left = np.flatnonzero(~known)
@@ -96,7 +106,7 @@ def decode(model: Model, codes: Matrix) -> NDArray[Any]:
 def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
     """The rows of X with their missing entries filled; what is observed stays as it is."""
     filled = dense_with_holes(X).astype(model.C.dtype)
-    model = settled(model) if np.isnan(filled).any() else model
+    model = slim(settled(model))[0] if np.isnan(filled).any() else model
     spreads = np.zeros(filled.shape) if deviations else None
     for start in range(0, len(filled), ROWS):
         here = slice(start, start + ROWS)
@@ -108,22 +118,11 @@ def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
             rows = believed(model, X[here])
             codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=deviations)
             np.copyto(filled[here], decode(model, codes.X[:, :-1]), where=missing)
-        if spreads is not None:
-            _fill_deviations(model, codes, missing, spreads[here])
+            if spreads is not None:
+                starts, which = pattern_of(missing)
+                variances = variances_of(model, codes.X, codes.covariances, starts, which)
+                spreads[here][missing] = np.sqrt(variances) * model.noise[which]
     return Filled(filled, spreads)
-
-
-def _fill_deviations(
-    model: Model, codes: Codes, missing: NDArray[np.bool_], out: NDArray[np.float64]
-) -> None:
-    rarity, kappa = model.rarity, model.kappa
-    C = model.C.astype(np.float64, copy=False)
-    for t in np.flatnonzero(missing.any(axis=1)).tolist():
-        which = np.flatnonzero(missing[t]).astype(np.int32)
-        variance = np.empty(len(which))
-        covariance = codes.covariances[min(t, len(codes.covariances) - 1)]
-        spread(C, covariance, model.Sigma, codes.X[t], rarity, kappa, which, variance)
-        out[t, which] = np.sqrt(variance) * model.noise[which]
 
 
 def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:
@@ -131,7 +130,7 @@ def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDA
 
     For each draw one dictionary, then for each row a code given that row, then the noise.
     """
-    model = settled(model)
+    model, _ = slim(settled(model))
     r, m = model.n_components, len(model.C)
     rows = dense_with_holes(X).astype(model.C.dtype)
     roots = np.linalg.cholesky(model.Sigma)
@@ -163,7 +162,7 @@ def log_likelihood(model: Model, X: Any) -> Vector:
     y ~ N(μ, C Cᵀ + I) in units of the noise: by Woodbury, with A = C_ΩᵀC_Ω + I, the quadratic form
     is ‖y − C x‖² + ‖x‖² at x = A⁻¹C_Ωᵀy, and the determinant is that of A.
     """
-    model = settled(model)
+    model, _ = slim(settled(model))
     r = model.n_components
     exact = replace(
         model, Sigma=np.zeros_like(model.Sigma), settings=replace(model.settings, ridge=None)
@@ -190,7 +189,7 @@ def judge(model: Model, X: Any) -> Info:
 
     In units of the features.
     """
-    model = settled(model)
+    model, _ = slim(settled(model))
     mean = model.center + model.one * model.noise * model.C[:, -1].astype(np.float64)
 
     def predicting(visible: NDArray[np.bool_]) -> Predict:

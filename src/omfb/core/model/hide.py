@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..blocks import sparse_rows
 from ..kernels.entries import draws_of
 from ..kernels.shared import Rows
-from .rows import Forgotten, picked
+from .rows import Forgotten, pattern_of, picked
 from .state import Model
 
 # One row in so many hides something; all of the first are looked at, later one in so many.
@@ -173,8 +173,7 @@ def _entries(model: Model, X: Any, which: NDArray[np.int64]) -> Rows:
     else:
         Y = X[which]
         seen = ~np.isnan(Y)
-        starts = np.concatenate([[0], np.cumsum(seen.sum(axis=1))])
-        rows = Rows(starts, np.nonzero(seen)[1].astype(np.int32), Y[seen])
+        rows = Rows(*pattern_of(seen), Y[seen])
     if not model.known.all():
         rows = picked(rows, model.known[rows.features])
     starts, features, values = rows

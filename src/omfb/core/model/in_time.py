@@ -15,11 +15,11 @@ from ..blocks import dense_with_holes
 from ..kernels.autoregression import bridge, eliminate, substitute
 from ..kernels.posterior import spread
 from .check import outlier_limit
-from .codes import codes_of
+from .codes import codes_of, variances_of
 from .encode import Filled, settled
 from .histogram import N_BINS, binned, quantile, rescaled
 from .reach import believed
-from .rows import REACH
+from .rows import REACH, pattern_of
 from .state import Matrix, Memory, Model, Vector
 
 # Rows whose systems are kept at a time.
@@ -260,9 +260,8 @@ def _codes_in_time(
         )  # fmt: skip
         if missing is None:
             continue
-        for t in np.flatnonzero(missing[first:last].any(axis=1)).tolist():
-            which = np.flatnonzero(missing[first + t]).astype(np.int32)
-            out = np.empty(len(which))
-            spread(C, covariances[t], model.Sigma, X[first + t], model.rarity, kappa, which, out)
-            variances[first + t, which] = out
+        asked = missing[first:last]
+        variances[first:last][asked] = variances_of(
+            model, X[first:last], covariances[:q], *pattern_of(asked)
+        )
     return X, variances

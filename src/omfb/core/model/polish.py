@@ -19,7 +19,8 @@ from .check import outlier_limit
 from .codes import codes_of
 from .hide import hide
 from .reach import believed
-from .rows import Whitened, by_feature
+from .rows import Whitened, by_feature, pattern_of
+from .slim import with_components
 from .state import Matrix, Model, inverse
 
 ROUNDS = 2
@@ -36,7 +37,7 @@ def polished(model: Model, X: Any, rounds: int = ROUNDS) -> Model:
     if not model.gappy:
         return _polished_complete(model, X)
     there = _there(model)
-    slim, m = _with_components(model, there), len(model.C)
+    fewer, m = with_components(model, there), len(model.C)
     if m * len(there) ** 2 > MOST_ENTRIES:
         return model
     rows = [
@@ -45,13 +46,13 @@ def polished(model: Model, X: Any, rounds: int = ROUNDS) -> Model:
     ]
     observed = sum(len(part.entries.values) for part in rows)
     lacking = X.shape[0] * m - observed
-    if work_of_a_round(slim, lacking, lacking + observed) > MOST_WORK:
+    if work_of_a_round(fewer, lacking, lacking + observed) > MOST_WORK:
         return model
     for _ in range(rounds):
-        C = _solved(slim, rows, missing=lacking < observed).astype(model.C.dtype)
-        slim = replace(slim, C=C, G=gram(C))
+        C = _solved(fewer, rows, missing=lacking < observed).astype(model.C.dtype)
+        fewer = replace(fewer, C=C, G=gram(C))
     C = model.C.copy()
-    C[:, there] = slim.C
+    C[:, there] = fewer.C
     return replace(model, C=C, G=gram(C))
 
 
@@ -59,17 +60,6 @@ def _there(model: Model) -> NDArray[np.int64]:
     """Which components have loadings to speak of; and the mean."""
     sizes = np.diagonal(model.G)[:-1]
     return np.append(np.flatnonzero(sizes > LEAST_SIZE), len(sizes))
-
-
-def _with_components(model: Model, which: NDArray[np.int64]) -> Model:
-    """The model with these components only, the mean among them, to make codes with."""
-    square = np.ix_(which, which)
-    C = np.ascontiguousarray(model.C[:, which])
-    return replace(
-        model, C=C, C_codes=None, G=model.G[square], S=model.S[square], Sigma=model.Sigma[square],
-        v=model.v[which], unsure=model.unsure[np.ix_(which[:-1], which[:-1])],
-        turn=np.eye(len(which)),
-    )  # fmt: skip
 
 
 def work_of_a_round(model: Model, n_missing: int, n_entries: int) -> float:
@@ -153,6 +143,5 @@ def _complement(rows: Whitened, n_features: int) -> Rows:
     seen = np.zeros((len(rows), n_features), bool)
     starts, features, _ = rows.entries
     seen[np.repeat(np.arange(len(rows)), np.diff(starts)), features] = True
-    at, which = np.nonzero(~seen)
-    begins = np.concatenate([[0], np.cumsum(np.bincount(at, minlength=len(rows)))])
-    return Rows(begins, which.astype(np.int32), np.ones(len(which)))
+    begins, which = pattern_of(~seen)
+    return Rows(begins, which, np.ones(len(which)))

@@ -136,6 +136,12 @@ def picked(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
     return Rows(before[rows.starts], rows.features[kept], rows.values[kept])
 
 
+def pattern_of(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Where each row of a mask begins in the list of features that are marked, and that list."""
+    starts = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
+    return starts, np.nonzero(mask)[1].astype(np.int32)
+
+
 def in_safe_range(model: Model) -> bool:
     """Whether centres and units are far from the ends of the data's type."""
     most = SAFE_RANGE[model.C.dtype]

@@ -5,9 +5,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..kernels.shared import gram
 from .check import judged_anew
+from .slim import slim
 from .state import Model, Vector
 
 # Of the components on trial, those that the next trial keeps, and how many trials there are.
@@ -31,9 +33,7 @@ def sparing(model: Model, X: Any) -> Model:
     counts = {0, *(int(used * FEWER**step) for step in range(STEPS_DOWN))} - {len(falling)}
     best, least = model, _errors_by_part(model, X)
     for count in sorted(counts, reverse=True):
-        C = model.C.copy()
-        C[:, falling[count:]] = 0.0
-        fewer = replace(model, C=C, C_codes=None, G=gram(C))
+        fewer = _without(model, falling[count:])
         errors = _errors_by_part(fewer, X)
         gains = least - errors
         unsure = float(np.sqrt(PARTS) * gains.std(ddof=1))
@@ -44,9 +44,20 @@ def sparing(model: Model, X: Any) -> Model:
     return best
 
 
+def _without(model: Model, which: NDArray[np.int64]) -> Model:
+    """The model whose components `which` have no loadings, and are sure of that."""
+    C, Sigma = model.C.copy(), model.Sigma.copy()
+    C[:, which] = 0.0
+    if model.kappa > 0.0:  # or nothing would be left of their codes' systems
+        Sigma[which] = 0.0
+        Sigma[:, which] = 0.0
+    return replace(model, C=C, C_codes=None, G=gram(C), Sigma=Sigma)
+
+
 def _errors_by_part(model: Model, X: Any) -> Vector:
     """Squared errors of what rows hide, in each of some parts of the rows."""
     bounds = np.linspace(0, X.shape[0], PARTS + 1).astype(int)
     parts = (X[first:last] for first, last in pairwise(bounds.tolist()) if last > first)
+    model, _ = slim(model)
     errors = [float(judged_anew(model, part).judged[0, 0]) for part in parts]
     return np.array(errors + [0.0] * (PARTS - len(errors)))
