@@ -19,7 +19,7 @@ import numpy as np
 import scipy.sparse
 from peers import RULE
 from scipy.linalg.blas import dger
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 from timing import Row, environment, interleaved, report
 
 import omfb
@@ -28,6 +28,8 @@ from omfb.core.encode import encode, fill
 from omfb.core.kernels.sequence import block_length
 
 HERE = Path(__file__).resolve().parent
+# Found once: to look for libraries takes milliseconds, as long as some of what is timed.
+LIBRARIES = ThreadpoolController()
 SHAPES = [(4096, 30), (4096, 100), (100_000, 50)]
 QUICK_SHAPES = [(512, 10)]
 WIDE_SHAPES = [(4096, 30), (10_000, 30), (100_000, 50), (300_000, 20)]
@@ -64,7 +66,7 @@ class Floor:
 
     def products(self, threads: int) -> None:
         """The floor."""
-        with threadpool_limits(threads):
+        with LIBRARIES.limit(limits=threads):
             for start in range(0, self.n, self.q):
                 block = self.Y[start : start + self.q]
                 np.matmul(block, self.states[0.0].C, out=self.P)
@@ -72,7 +74,7 @@ class Floor:
 
     def learn(self, memory: float, threads: int) -> None:
         """The same rows by `step`."""
-        with threadpool_limits(threads):
+        with LIBRARIES.limit(limits=threads):
             omfb.step(self.states[memory], self.Y)
 
 
@@ -403,7 +405,7 @@ def main() -> None:
     for shape in QUICK_SHAPES if options.quick else WIDE_SHAPES:
         rows += in_two_threads(*shape, repeats, busy=False)
         rows += in_two_threads(*shape, repeats, busy=True)
-    with threadpool_limits(1):
+    with LIBRARIES.limit(limits=1):
         for shape in QUICK_SHAPES if options.quick else [(100, 30), (1000, 30), (4096, 30)]:
             rows += using(*shape, repeats)
         wide = [] if options.quick else [(1000, 30), (4096, 30), (300_000, 20)]
