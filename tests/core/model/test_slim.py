@@ -7,6 +7,7 @@ import pytest
 
 from omfb import OMFBImputer
 from omfb.core.model import encode as coding
+from omfb.core.model.slim import slim
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +51,16 @@ def test_codes_of_spared_components_are_zero(spared):
     codes = coding.encode(state, X)
     assert codes.shape[1] == state.n_components
     assert np.array_equal(np.any(codes != 0.0, axis=0), np.any(state.C[:, :-1] != 0.0, axis=0))
+
+
+def test_a_model_that_spares_all_components_fills_means_and_draws(rng):
+    X = rng.standard_normal((400, 8))  # nothing but noise
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model = OMFBImputer(random_state=0).fit(X)
+    state = model.learner_.state
+    assert not state.C[:, :-1].any()
+    assert slim(state)[0].n_components == 1
+    assert np.isfinite(model.sample(X)).all()
 
 
 def test_rows_are_drawn_and_learned_from_after_components_were_spared(spared):

@@ -26,6 +26,6 @@ def slim(model: Model) -> tuple[Model, NDArray[np.int64]]:
     a row is the same without them.
     """
     there = (np.diagonal(model.G) > 0.0) | (np.diagonal(model.Sigma) > 0.0)
-    there[0] = there[-1] = True  # one at least, and the mean
+    there[-1] = True
     which = np.flatnonzero(there)
     return (model if there.all() else with_components(model, which)), which

@@ -49,8 +49,9 @@ def _without(model: Model, which: NDArray[np.int64]) -> Model:
     C, Sigma = model.C.copy(), model.Sigma.copy()
     C[:, which] = 0.0
     if model.kappa > 0.0:  # or nothing would be left of their codes' systems
-        Sigma[which] = 0.0
-        Sigma[:, which] = 0.0
+        sure = which[len(which) == model.n_components :]  # not of the last one: a model has one
+        Sigma[sure] = 0.0
+        Sigma[:, sure] = 0.0
     return replace(model, C=C, C_codes=None, G=gram(C), Sigma=Sigma)
 
 
