@@ -221,7 +221,8 @@ class Rounds(Source):
 
     def _take_back(self) -> None:
         """Let the cluster forget the rounds that it was sent."""
-        self._client.cancel(self._coming)
+        if self._coming:
+            self._client.cancel(self._coming)
         self._coming, self._coming_after = [], None
 
     def _merging(self, engine: Engine, before: Any, work: Round) -> Any:

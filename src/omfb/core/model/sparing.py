@@ -49,7 +49,8 @@ def _without(model: Model, which: NDArray[np.int64]) -> Model:
     C, Sigma = model.C.copy(), model.Sigma.copy()
     C[:, which] = 0.0
     if model.kappa > 0.0:  # or nothing would be left of their codes' systems
-        sure = which[len(which) == model.n_components :]  # not of the last one: a model has one
+        everything = len(which) == model.n_components
+        sure = which[1:] if everything else which  # a model has one at least
         Sigma[sure] = 0.0
         Sigma[:, sure] = 0.0
     return replace(model, C=C, C_codes=None, G=gram(C), Sigma=Sigma)
