@@ -374,3 +374,18 @@ def test_a_filter_in_time_goes_on_as_if_it_had_never_stopped(server, folder, tmp
     words += ["--resume"]
     rest = succeeded(server.run(*words, stdin=folder / "x.csv", cwd=tmp_path)).stdout
     assert first + rest == whole
+
+
+def test_a_table_without_rows_has_further_columns_all_the_same(server, folder, tmp_path):
+    header = (folder / "x.csv").read_text().partition("\n")[0]
+    (tmp_path / "none.csv").write_text(header + "\n")
+    words = ["complete", "none.csv", "-m", folder / "x.csv.omfb", "-o", "y.csv", "--std"]
+    succeeded(server.run(*words, "--interval", 0.9, "--report", "r.txt", cwd=tmp_path))
+    table = pd.read_csv(tmp_path / "y.csv")
+    assert len(table) == 0
+    assert [name for name in table if name.startswith("f0")] == [
+        "f0",
+        "f0_std",
+        "f0_low",
+        "f0_high",
+    ]

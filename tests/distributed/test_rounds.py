@@ -11,7 +11,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, futures_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,6 +111,30 @@ def test_what_cannot_be_learned_from_is_refused_by_its_row(rng, one_process):
         OMFB(2, random_state=0).fit(da.from_array(X, chunks=(100, 4)))
     with pytest.raises(ValueError, match="shuffle='uniform'"):
         OMFB(2, shuffle="uniform").fit(da.from_array(X, chunks=(100, 4)))
+
+
+def test_a_fit_that_fails_leaves_the_cluster_and_what_others_hold_there(rng, one_process):
+    held = da.ones((10, 10), chunks=5).persist()
+    X = rows(rng, 3000, 8, holes=0.1)
+    X[2777, 4] = np.inf
+    for engine in ({}, GIVEN):
+        with pytest.raises(ValueError, match="infinity at row 2778, column 5"):
+            OMFB(2, random_state=0, **engine).fit(da.from_array(X, chunks=(150, 8)))
+        time.sleep(0.5)
+        assert held.sum().compute() == 100.0
+        assert {future.status for future in futures_of(held)} == {"finished"}
+
+
+@pytest.mark.parametrize("lengths", [(0, 600), (0, 0, 300, 0, 300), (600, 0)])
+def test_chunks_without_rows(lengths, rng, one_process, tmp_path):
+    X = rows(rng, 600, 6)
+    model = OMFB(2, random_state=0).fit(da.from_array(X, chunks=(lengths, (6,))))
+    filled = tuple(length for length in lengths if length)
+    without = OMFB(2, random_state=0).fit(da.from_array(X, chunks=(filled, (6,))))
+    assert saved(model, tmp_path) == saved(without, tmp_path)
+    lazy = da.from_array(X, chunks=(300, 6))
+    with pytest.raises(ValueError, match="no rows"):
+        OMFB(2).fit(lazy[da.from_array(X[:, 0] > 1e9, chunks=300)])
 
 
 def test_lanes_need_a_cluster(rng):

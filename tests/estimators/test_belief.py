@@ -317,3 +317,12 @@ def test_a_rule_that_finds_nothing_says_so(rng, estimator):
         with pytest.raises(ValueError, match="knows nothing of noise"):
             call(X)
     assert model.n_components_ == 2
+
+
+@BOTH
+def test_rows_are_drawn_without_a_pull_of_codes(rng, estimator):
+    X = rows(rng, holes=0.15)
+    model = estimator(2, ridge=0, random_state=0).fit(X)
+    drawn, seen = model.sample(X, n=3, random_state=0), ~np.isnan(X)
+    assert np.isfinite(drawn).all()
+    assert np.array_equal(drawn[:, seen], np.broadcast_to(X[seen], (3, seen.sum())))

@@ -289,6 +289,16 @@ def test_an_error_far_into_a_file_counts_its_rows_right(tmp_path, X):
         OMFB(2).fit(path)
 
 
+def test_a_cell_that_goes_on_in_the_next_line_is_refused_also_where_it_is_no_feature(tmp_path, X):
+    path = write_csv(tmp_path / "x.csv", X)
+    lines = [f"{line},ok" for line in path.read_text().splitlines()]
+    lines[0], lines[20] = lines[0].replace(",ok", ",note"), lines[20].replace("ok", '"two\nlines"')
+    path.write_text("\n".join(lines) + "\n")
+    assert path.stat().st_size > 1 << 14  # so much that pyarrow reads it
+    with pytest.raises(DataError, match=r"row 21 \(line 22\): a quoted cell does not end"):
+        OMFB(2).fit(path)
+
+
 def test_infinity_in_a_parquet_file_is_found(tmp_path, X):
     X[300, 2] = np.inf
     pq.write_table(_table(X), tmp_path / "x.parquet")

@@ -94,7 +94,7 @@ class Further:
         if not columns:
             return np.empty((len(rows), 0))
         with quiet():
-            together = np.stack(columns, axis=2).reshape(len(rows), -1)
+            together = np.stack(columns, axis=2).reshape(len(rows), len(columns) * rows.shape[1])
             return within_range(together.astype(learner.dtype))
 
     def _count_outliers(self, learner: "Learner", rows: Any) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..formats.many import ManyFiles
 from ..learner.engine import Engine
 from ..learner.learner import Learner, Now, Snapshot
-from ..streams.base import Blocks, Position, Source, uniform_error
+from ..streams.base import Blocks, DataError, Position, Source, uniform_error
 from ..streams.blocks import check_kind, float_type
 from .lanes import (
     NAME,
@@ -70,8 +70,14 @@ class Rounds(Source):
         self, chunks: list[Any], lengths: list[int], n_features: int, dtype: np.dtype[Any],
         client: Any, lanes: int | None = None,
     ) -> None:  # fmt: skip
-        self._chunks, self._lengths, self._client = chunks, lengths, client
-        self._firsts = [0, *accumulate(lengths)]
+        firsts = [0, *accumulate(lengths)]
+        filled = [at for at, length in enumerate(lengths) if length > 0]
+        if not filled:
+            raise DataError(f"{self.name}: no rows.")
+        self._chunks, self._lengths, self._firsts = (
+            [each[at] for at in filled] for each in (chunks, lengths, firsts)
+        )
+        self._client = client
         self._lanes, self._n_rounds = lanes or USUAL_LANES, 1
         self.n_rows, self.n_features, self.dtype = sum(lengths), n_features, dtype
         self._coming: list[Any] = []
@@ -220,9 +226,13 @@ class Rounds(Source):
         return after
 
     def _take_back(self) -> None:
-        """Let the cluster forget the rounds that it was sent."""
-        if self._coming:
-            self._client.cancel(self._coming)
+        """Let the cluster forget the rounds that it was sent.
+
+        Not by cancelling them: where one has failed already, Dask's scheduler would drop the
+        client, and with it all that this client holds.
+        """
+        for future in self._coming:
+            future.release()
         self._coming, self._coming_after = [], None
 
     def _merging(self, engine: Engine, before: Any, work: Round) -> Any:
@@ -255,6 +265,5 @@ class Rounds(Source):
         future = self._submitted(task)
         try:
             return gathered(self._client, future)
-        except BaseException:
-            future.cancel()
-            raise
+        finally:
+            future.release()

@@ -98,6 +98,8 @@ class BeliefMixin:
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> NDArray[Any]:
         """Draw the missing entries of X jointly, for multiple imputation.
 
+        Each row by itself: what neighbouring rows tell where rows are in time is left out.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)

@@ -19,7 +19,7 @@ from ..streams.base import DataError, Note, rows_of
 from ._cells import Cells, has_marks, is_infinite
 from ._header import Layout, first_line_tells, layout_of
 from ._lines import LineFormat
-from ._text import BYTE_ORDER_MARK, Lines, RowError, parse_lines, texts_of
+from ._text import BYTE_ORDER_MARK, Lines, RowError, parse_lines, texts_of, whole_lines
 from .reading import Reading
 from .registry import Format, FormatError, Writer
 
@@ -322,5 +322,9 @@ def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
     # Cancelled: pyarrow has heard Ctrl-C, and whoever handles it will look at it after the rows.
     except (pyarrow.ArrowInvalid, pyarrow.ArrowCancelled):
         return None
+    if b'"' in chunk:  # a cell may go on in the next line, which is for `parse_line` to refuse
+        lines_with_rows = sum(not form.is_blank(line) for line in whole_lines(chunk))
+        if len(table) != lines_with_rows:
+            return None
     rows = rows_of([column.to_numpy() for column in table.columns], np.dtype(np.float64))
     return None if np.isinf(rows).any() else with_missing(rows, form.cells.missing_numbers)

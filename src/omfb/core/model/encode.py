@@ -151,7 +151,7 @@ def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDA
 
 
 def _normal(covariances: Matrix, kappa: float, n: int, rng: np.random.Generator) -> Matrix:
-    roots = np.linalg.cholesky(kappa * covariances)
+    roots = np.sqrt(kappa) * np.linalg.cholesky(covariances)  # kappa may be 0
     drawn = rng.standard_normal((n, covariances.shape[1]))
     return np.einsum("tij,tj->ti", np.broadcast_to(roots, (n, *roots.shape[1:])), drawn)
 
