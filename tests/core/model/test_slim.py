@@ -46,6 +46,17 @@ def test_what_is_said_of_rows_is_the_same_without_them(spared, monkeypatch):
         assert np.allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
+def test_components_that_make_no_difference_are_spared_where_most_is_observed():
+    rng = np.random.default_rng(1)
+    X = rng.standard_normal((5000, 5)) @ rng.standard_normal((5, 50))
+    X += 0.3 * rng.standard_normal(X.shape)
+    for missing, spares in ((0.1, True), (0.8, False)):
+        shown = np.where(rng.random(X.shape) < missing, np.nan, X)
+        state = OMFBImputer(random_state=0).fit(shown).learner_.state
+        assert (slim(state)[0].n_components < state.n_components / 2) == spares
+        assert state.used.sum() >= 5
+
+
 def test_codes_of_spared_components_are_zero(spared):
     state, X = spared[0].learner_.state, spared[1]
     codes = coding.encode(state, X)

@@ -16,6 +16,9 @@ from .state import Model, Vector
 FEWER, STEPS_DOWN = 0.8, 12
 # Parts of the rows that are judged each.
 PARTS = 16
+# Of the error, what components that do not stand out may change for better or worse to be left
+# out all the same: rows are filled faster.
+AS_GOOD = 1e-3
 # Standard errors by which fewer components are worse, so that none are tried that are fewer still.
 CLEARLY = 3.0
 
@@ -25,19 +28,23 @@ def sparing(model: Model, X: Any) -> Model:
 
     Components that do not stand out follow the noise of some tables and are a weak signal in
     others; those that do may be what spikes have left. What little is hidden decides only where it
-    is sure: by more than the standard error that parts of the rows show.
+    is sure: by more than the standard error that parts of the rows show. Components that do not
+    stand out and make no difference go as well, unless most is missing: there intervals need what
+    is not known of them.
     """
     if not model.gappy:
         return model
     falling, used = np.argsort(-model.v[:-1], kind="stable"), int(model.used.sum())
     counts = {0, *(int(used * FEWER**step) for step in range(STEPS_DOWN))} - {len(falling)}
     best, least = model, _errors_by_part(model, X)
+    mostly_observed = 2 * model.n_entries >= model.n_seen * len(model.C)
     for count in sorted(counts, reverse=True):
         fewer = _without(model, falling[count:])
         errors = _errors_by_part(fewer, X)
         gains = least - errors
         unsure = float(np.sqrt(PARTS) * gains.std(ddof=1))
-        if gains.sum() > unsure:
+        alike = abs(gains.sum()) <= AS_GOOD * least.sum()
+        if gains.sum() > unsure or (alike and mostly_observed and count == used):
             best, least = fewer, errors
         elif gains.sum() < -CLEARLY * unsure:  # fewer still would be worse still
             break
