@@ -10,7 +10,7 @@ def number(value: float | None, digits: int = 3) -> str:
         return "never"
     if 0 < value < 1e-3:
         return "< 0.001"
-    return f"{value:.{digits}g}" if value < 1000 else f"{value:.0f}"
+    return f"{value:.{digits}g}" if value < 10**digits else f"{value:.0f}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
