@@ -14,7 +14,7 @@ from numba.core import caching
 
 import omfb
 from omfb import Rule
-from omfb.core.kernels import chain, codes, observed, small, threads
+from omfb.core.kernels import chain, codes, observed, row_products, small, threads
 from omfb.core.kernels.compiling import jit
 
 from .. import reference
@@ -280,3 +280,23 @@ def test_float32_keeps_its_gram_matrix_too(rng, holes, batch_size):
     state, _, _ = omfb.step(state, Y)
     G = state.C.astype(float).T @ state.C
     assert np.abs(state.G - G).max() <= 1e-5 * np.abs(G).max()
+
+
+@pytest.mark.parametrize("many_registers", [True, False])
+@given(st.integers(1, 11), st.integers(1, 70), st.integers(0, 2**32), st.sampled_from("df"))
+def test_products_of_rows_are_added_above_the_diagonal(many_registers, q, m, seed, dtype):
+    rng = np.random.default_rng(seed)
+    Y = rng.normal(size=(q, m)).astype(dtype)
+    first, last = sorted(rng.integers(m + 1, size=2))
+    before = rng.normal(size=(q, q))
+    expected = before + Y[:, first:last].astype(float) @ Y[:, first:last].T.astype(float)
+    read_only = Y.copy()
+    read_only.flags.writeable = False
+    apart = np.repeat(Y, 2, axis=0)[::2]
+    for rows in (Y, read_only, apart, np.asfortranarray(Y)):
+        N = before.copy()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(row_products, "MANY_REGISTERS", many_registers)
+            row_products.add_row_products(rows, slice(first, last), N)
+        tolerance = 1e-12 if dtype == "d" else 1e-4
+        np.testing.assert_allclose(np.triu(N), np.triu(expected), atol=tolerance)

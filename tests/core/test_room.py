@@ -1,4 +1,4 @@
-"""Room that a thread keeps: the same memory again, never that of another thread."""
+"""Room to work in: the same memory again, never that of another thread, from a line's start."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from omfb import OMFB
 from omfb.core.kernels import room
-from omfb.core.kernels.room import Room
+from omfb.core.kernels.room import Room, aligned, aligned_copy
 
 
 def test_a_thread_gets_the_same_memory_again():
@@ -51,3 +51,17 @@ def test_models_that_learn_in_turns_or_side_by_side_do_not_mix(rng):
     assert learned(tables[0], lambda: other.partial_fit(tables[1][:50])) == alone[0]
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(learned, tables)) == alone
+
+
+def test_arrays_begin_with_a_line_of_the_cache(rng):
+    for shape in ((1,), (3, 5), (40, 2, 7)):
+        for dtype in (np.float64, np.float32, np.uint8):
+            made = aligned(shape, dtype)
+            assert (made.shape, made.dtype) == (shape, dtype)
+            assert made.flags.c_contiguous
+            assert made.flags.writeable
+            assert made.__array_interface__["data"][0] % room.ALIGNMENT == 0
+    given = rng.normal(size=(30, 4))
+    copy = aligned_copy(given)
+    assert copy.tobytes() == given.tobytes()
+    assert not np.shares_memory(copy, given)

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from .blocks import too_large
 from .kernels.batch import batch_space
 from .kernels.run import Dictionary
-from .kernels.sequence import after_block, block_length, small_space
+from .kernels.sequence import Small, after_block, block_length, small_space
 from .kernels.shared import Matrix, gram
 from .kernels.threads import products_in_one_thread, team
 from .start import independent_rows
@@ -89,6 +89,7 @@ def addends(C: NDArray[Any], Y: NDArray[Any], with_gram: bool) -> Addends:
     """What a slice adds to the sums of a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
         P, N = Dictionary(C, False, len(Y), helpers).project(Y)
+        N = np.triu(N) + np.triu(N, 1).T
         return Addends(P, N, gram(C) if with_gram else None)
 
 
@@ -105,13 +106,13 @@ def decide(state: State, sums: Addends, n_features: int) -> Decision:
             block = batch_space(state, P, N)
         else:
             free = replace(state, rule=replace(state.rule, smooth=0.0))
-            now = free if is_free(state) else state
-            found = small_space(now, now.G, P.copy(), N, 1.0)
+            small = Small.of(free if is_free(state) else state)
+            found = small_space(small, P.copy(), N, 1.0)
             if found is None or len(found.X) < len(P):
-                found = small_space(now, now.G, P.copy(), N, 1.0, singular=True)
+                found = small_space(small, P.copy(), N, 1.0, singular=True)
             assert found is not None  # all systems are solved
             block = found
-    after = replace(after_block(state, block, len(P) * n_features, 1.0), G=block.G)
+    after = after_block(state, block, len(P) * n_features, 1.0)
     return Decision(after, block.X, block.B, Info(block.residual, float(np.trace(N))))
 
 

@@ -79,5 +79,5 @@ def learn_batch(state: State, Y: NDArray[Any], reuse: bool) -> Step:
     X, K = (part.astype(C.dtype, copy=False) for part in (block.X, block.B))
     change = (Y - X @ C.T).T @ K
     C = np.add(C, change, out=C if reuse else change)
-    learned = replace(after_block(state, block, Y.size, 1.0), C=C, G=block.G)
+    learned = replace(after_block(state, block, Y.size, 1.0), C=C)
     return learned, block.X, Info(block.residual, float(np.trace(N)))

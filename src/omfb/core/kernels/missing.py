@@ -20,7 +20,7 @@ from .shared import (
     Step,
     check_finite_step,
     inverse_to_keep,
-    kept_after,
+    kept_after_each,
     precision_before,
     refreshed,
 )
@@ -170,7 +170,7 @@ def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
     learned = replace(
         state, C=C, G=G, S=S, code=x_before,
         n_seen=state.n_seen + q, drift=state.drift + len(rows.values),
-        kept=kept_after(state, np.diff(rows.starts) / len(C)),
+        kept=kept_after_each(state, np.diff(rows.starts) / len(C)),
     )  # fmt: skip
     return learned, X, Info(*totals.tolist())
 

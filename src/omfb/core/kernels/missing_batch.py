@@ -187,7 +187,7 @@ def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
         code=X[-1].copy() if len(rows.values) > 0 or state.code is not None else None,
         n_seen=state.n_seen + len(rows),
         drift=state.drift + len(rows.values) if few else 0,
-        kept=kept_after(state, np.full(len(rows), share)),
+        kept=kept_after(state, len(rows), share),
     )
     return learned, X, info
 

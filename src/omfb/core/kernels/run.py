@@ -5,6 +5,7 @@ feature. So the features are cut into pieces (`threads.py`), and a piece of C is
 block while it meets the next one, whose part of P and N is made while both are in the cache.
 """
 
+import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,9 +15,10 @@ from numpy.typing import NDArray
 
 from ..state import Info, State
 from .observed import observed_gram
-from .room import Room
-from .sequence import Block, after_block, block_length, small_space
-from .shared import Matrix, Step, gram, recompute_due, refreshed
+from .room import Room, aligned
+from .row_products import add_row_products
+from .sequence import Block, Small, block_length, small_space
+from .shared import Matrix, Step, gram, kept_after, recompute_due, refreshed
 from .threads import Team, team
 
 # Multiply-adds of a product that OpenBLAS does at once, without arranging its inputs first.
@@ -45,57 +47,67 @@ def learn_run(
     with team(min(length, len(Y)) * m * r) as helpers:
         state = refreshed(state)
         if features is None:
-            run = Run(state, Dictionary(state.C, reuse, length, helpers), state.G)
-            codes, info = run.learn(Y, length, 2**62)
-            return replace(run.state, C=run.dictionary.C, G=run.G), codes, info
+            return Run(state, state.C, reuse, length, helpers).learn(Y, 2**62)
         G = np.empty_like(state.G)
         observed_gram(state.C, state.G, features, G)
-        run = Run(state, Dictionary(state.C[features], True, length, helpers), G)
+        run = Run(replace(state, G=G), state.C[features], True, length, helpers)
         # The Gram matrix of all features is not at hand to be computed anew on the way.
-        codes, info = run.learn(Y, length, 8 * r)
+        learned, codes, info = run.learn(Y, 8 * r)
         C = state.C if reuse else state.C.copy()
-        C[features] = run.dictionary.C
-        return replace(run.state, C=C, G=state.G + (run.G - G)), codes, info
+        C[features] = learned.C
+        return replace(learned, C=C, G=state.G + (learned.G - G)), codes, info
 
 
 class Run:
-    """C and G of the observed features while blocks of rows go by, and the rest of the state."""
+    """Blocks of rows that go by: C of the features they observe, whose G the state has."""
 
-    def __init__(self, state: State, dictionary: "Dictionary", G: Matrix) -> None:
-        self.state, self.dictionary, self.G = state, dictionary, G
-        self._m = len(dictionary.C)
-        self._share = self._m / len(state.C)
+    def __init__(
+        self, state: State, C: NDArray[Any], mine: bool, length: int, helpers: Team
+    ) -> None:
+        self._state, self._small, self._length = state, Small.of(state), length
+        self._dictionary = Dictionary(C, mine, length, helpers)
+        self._whole, self._share = len(C) == len(state.C), len(C) / len(state.C)
+        self._drift = state.drift
 
-    def learn(self, Y: NDArray[Any], length: int, most: int) -> tuple[Matrix, Info]:
-        """Learn from block after block, of `most` rows at least; return the rows' codes."""
-        codes = [np.empty((0, self.G.shape[1]))]
+    def learn(self, Y: NDArray[Any], most: int) -> Step:
+        """Learn from block after block, of `most` rows at least."""
+        codes = [np.empty((0, self._small.G.shape[1]))]
         residual = energy = 0.0
-        at, here = 0, Y[:length]
-        P, N = self.dictionary.project(here)
-        while np.isfinite(np.trace(N)):
-            block = small_space(self.state, self.G, P, N, self._share)
+        at, here = 0, Y[: self._length]
+        P, N = self._dictionary.project(here)
+        while math.isfinite(squares := float(N.trace())):
+            block = small_space(self._small, P, N, self._share)
             if block is None:
                 break
             done = len(block.X)
             residual += block.residual
-            energy += float(np.trace(N[:done, :done]))
+            energy += squares if done == len(N) else float(N[:done, :done].trace())
             codes.append(block.X)
             at += done
-            after = Y[at : at + length] if done == length and at < most else Y[:0]
-            P, N = self.dictionary.update(block.X, block.B, here[:done], after)
-            self._advance(block, done)
+            goes_on = done == self._length and at < most
+            after = Y[at : at + self._length] if goes_on else Y[:0]
+            P, N = self._dictionary.update(block.X, block.B, here[:done], after)
+            self._advance(block, here[:done].size)
             if not len(after):
                 break
             here = after
-        return np.concatenate(codes), Info(residual, energy)
+        return self._learned(at), np.concatenate(codes), Info(residual, energy)
 
-    def _advance(self, block: Block, done: int) -> None:
-        self.G = block.G
-        self.state = after_block(self.state, block, done * self._m, self._share)
-        due = recompute_due(self.state.drift, self.state.C.size)
-        if due and self._m == len(self.state.C):
-            self.G = gram(self.dictionary.C)
-            self.state = replace(self.state, drift=0)
+    def _advance(self, block: Block, entries: int) -> None:
+        self._small = self._small.after(block)
+        self._drift += entries
+        if self._whole and recompute_due(self._drift, self._state.C.size):
+            self._small = self._small._replace(G=gram(self._dictionary.C))
+            self._drift = 0
+
+    def _learned(self, rows: int) -> State:
+        """The state after so many rows, with the C of the features that they observe."""
+        small = self._small
+        return replace(
+            self._state, C=self._dictionary.C, G=small.G, S=small.S, code=small.code,
+            n_seen=self._state.n_seen + rows, drift=self._drift,
+            kept=kept_after(self._state, rows, self._share),
+        )  # fmt: skip
 
 
 class Dictionary:
@@ -106,7 +118,7 @@ class Dictionary:
         self._pieces = list(cut(len(C), C.shape[1] * length))
 
     def project(self, Y: NDArray[Any]) -> tuple[Matrix, Matrix]:
-        """P = Y C and N = Y Yᵀ."""
+        """P = Y C and N = Y Yᵀ, the latter above its diagonal alone."""
         return self._over_pieces(Y, lambda here, n: self.C[here])
 
     def update(
@@ -135,18 +147,17 @@ class Dictionary:
         self, Y: NDArray[Any], dictionary: Callable[[slice, int], NDArray[Any]]
     ) -> tuple[Matrix, Matrix]:
         """P and N of Y, where `dictionary` makes C of some features that are so many slices."""
-        r, dtype = self.C.shape[1], self.C.dtype
-        P = np.zeros((len(self._pieces), len(Y), r), dtype)
-        N = np.zeros((len(self._pieces), len(Y), len(Y)), dtype)
+        q, r, dtype = len(Y), self.C.shape[1], self.C.dtype
+        P = np.zeros((len(self._pieces), q, r), dtype)
+        N = np.zeros((len(self._pieces), q, q))
 
         def task(at: int) -> None:
             for here, n in self._pieces[at]:
                 C = dictionary(here, n)
-                if len(Y):
-                    slices = in_slices(Y[:, here].T, n)
-                    turned = slices.transpose(0, 2, 1)
-                    P[at] += (turned @ in_slices(C, n)).sum(axis=0)
-                    N[at] += (turned @ slices).sum(axis=0)
+                if q > 0:
+                    slices = in_slices(Y[:, here].T, n).transpose(0, 2, 1)
+                    P[at] += (slices @ in_slices(C, n)).sum(axis=0)
+                    add_row_products(Y, here, N[at])
 
         self._team.run(task, len(self._pieces))
         return _sum(P), _sum(N)
@@ -181,6 +192,4 @@ def in_slices(rows: NDArray[Any], n: int) -> NDArray[Any]:
 
 def _sum(parts: NDArray[Any]) -> Matrix:
     """Over the pieces, in their order."""
-    if len(parts) == 1:
-        return parts[0].astype(np.float64, copy=False)
-    return parts.sum(axis=0, dtype=np.float64)
+    return parts.sum(axis=0, dtype=np.float64, out=aligned(parts.shape[1:]))

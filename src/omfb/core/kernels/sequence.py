@@ -23,6 +23,7 @@ import numpy as np
 from ..state import MOSTLY_OBSERVED, Rule, State
 from .codes import Penalty, Quadratic, alternate_row, penalty_of
 from .compiling import inner_jit, jit
+from .room import Room, aligned
 from .shared import Matrix, check_finite_step, inverse_to_keep, kept_after, precision_before
 from .small import (
     SMALLEST_PRECISION,
@@ -40,6 +41,7 @@ from .small import (
 SMALLEST_BLOCK_PIVOT = 1e-6
 # Features of a short row.
 SHORT = 500
+ROOM = Room()  # for what a block needs and does not return
 
 
 @inner_jit
@@ -69,13 +71,14 @@ def pass_on_four(X, K, N, P, first):
 @jit
 def sequence(
     P, N, H, S, S_inverse, lam, memory, weight, share, ridge, smooth, inner_iter, x_before,
-    X, K, D, epsilon, before,
+    X, K, D, before,
 ):  # fmt: skip
     """Take the q single-row steps of a block in small space; return how many were taken.
 
     Changes P, x_before (the last code), S (but for memory = 1, where the caller adds up all codes
     at once) and, as far as it needs them, H and S_inverse in place.
-    Fills X, K and D (codes, gains and g, in rows), ε and the residual energies before learning.
+    Fills X, K and D (codes, gains and g + ½ ε k, in rows) and the residual energies before
+    learning: so G' = G + DᵀK + KᵀD.
     Stops early at a row whose system is singular: that row is for `learn_missing`.
     """
     q, r = P.shape
@@ -92,7 +95,7 @@ def sequence(
         inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
         if 0.0 < memory < 1.0:
             invert(S_inverse, SMALLEST_PRECISION)
-        before[t], epsilon[t], stretch, on_vv, on_vu, on_uu = alternate(
+        before[t], epsilon, stretch, on_vv, on_vu, on_uu = alternate(
             P[t], N[t, t], H, False, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter,
             x_before, work,
         )  # fmt: skip
@@ -104,7 +107,7 @@ def sequence(
         for j in range(r):
             X[t, j] = x[j]
             K[t, j] = k[j]
-            D[t, j] = g[j]
+            D[t, j] = g[j] + 0.5 * epsilon * k[j]
             x_before[j] = x[j]
         if t % 4 == 3:
             pass_on_four(X[t - 3 : t + 1], K[t - 3 : t + 1], N[t - 3 : t + 1], P, t + 1)
@@ -160,51 +163,75 @@ class Block(NamedTuple):
 
 
 def after_block(state: State, block: Block, entries: int, share: float) -> State:
-    """The state after a block of so many entries, `share` of its rows', but for C and G."""
+    """The state after a block of so many entries, `share` of its rows', but for C."""
     done = len(block.X)
     return replace(
-        state, S=block.S, code=block.code, n_seen=state.n_seen + done,
-        drift=state.drift + entries, kept=kept_after(state, np.full(done, share)),
+        state, G=block.G, S=block.S, code=block.code, n_seen=state.n_seen + done,
+        drift=state.drift + entries, kept=kept_after(state, done, share),
     )  # fmt: skip
 
 
+class Small(NamedTuple):
+    """What the next block of rows needs of the state."""
+
+    rule: Rule
+    penalty: Penalty
+    G: Matrix
+    S: Matrix
+    code: Matrix | None
+    weight: float
+
+    @classmethod
+    def of(cls, state: State) -> "Small":
+        """Before a block."""
+        return cls(state.rule, penalty_of(state), state.G, state.S, state.code, state.weight)
+
+    def after(self, block: Block) -> "Small":
+        """After it."""
+        return self._replace(
+            G=block.G, S=block.S, code=block.code, weight=self.weight + len(block.X)
+        )
+
+
 def small_space(
-    state: State, G: Matrix, P: Matrix, N: Matrix, share: float, singular: bool = False
+    small: Small, P: Matrix, N: Matrix, share: float, singular: bool = False
 ) -> Block | None:
     """Take the steps of a block whose rows observe `share` of the features, G being theirs.
 
     The block may be shorter than P where a row's system is singular, and None if the first is;
     with `singular` such systems are solved as well, and all of them slowly. P is used up.
     """
-    rule, (q, r) = state.rule, P.shape
-    penalty = penalty_of(state)
-    S = state.S.copy()
-    x_before = np.zeros(r) if state.code is None else state.code.copy()
-    X, K, D = np.empty((q, r)), np.empty((q, r)), np.empty((q, r))
-    epsilon, before = np.empty(q), np.empty(q)
-    made = x_before, X, K, D, epsilon, before
+    (q, r), memory = P.shape, float(small.rule.memory)
+    rule, penalty, G, S = small.rule, small.penalty, small.G, small.S
+    x_before = np.zeros(r) if small.code is None else small.code.copy()
+    X, K, before = aligned((q, r)), aligned((q, r)), np.empty(q)
+    room = ROOM.array((r + q, r), np.float64)
+    H, D = room[:r], room[r:]
+    made = x_before, X, K, D, before
+    if memory > 0.0:
+        S = S.copy()
     if singular or not isinstance(penalty, Quadratic):
-        done = sequence_with(penalty, P, N, G, S, rule, state.weight, share, *made)
+        done = sequence_with(penalty, P, N, G, S, rule, small.weight, share, *made)
     else:
-        H = G + (penalty.ridge + penalty.smooth) * np.eye(r)
+        H[:] = G
+        H.ravel()[:: r + 1] += penalty.ridge + penalty.smooth
         if not invert(H, SMALLEST_BLOCK_PIVOT):
             return None
         done = sequence(
-            P, N, H, S, inverse_to_keep(S, rule), float(rule.lam), float(rule.memory), state.weight,
+            P, N, H, S, inverse_to_keep(S, rule), float(rule.lam), memory, small.weight,
             share, penalty.ridge, penalty.smooth, int(rule.inner_iter), *made,
         )  # fmt: skip
     if done == 0:
         return None
     X, K, D = X[:done], K[:done], D[:done]
-    if rule.memory == 1.0:  # row by row what `remember` does
-        counts = state.weight + np.arange(1, done + 1)
+    if memory == 1.0:  # row by row what `remember` does
+        counts = small.weight + np.arange(1, done + 1)
         if share < MOSTLY_OBSERVED:
-            counts[:] = state.weight
-        S = state.weight / counts[-1] * state.S + (X.T * (share * counts / counts[-1])) @ X
-    D += (0.5 * epsilon[:done])[:, None] * K
+            counts[:] = small.weight
+        S = small.weight / counts[-1] * small.S + (X.T * (share * counts / counts[-1])) @ X
     half = D.T @ K
     G = G + (half + half.T)
-    check_finite_step(X, K, G, S)
+    check_finite_step(G, S)  # where a code or gain is not finite, neither is G
     B = K
     solve_unit_upper(K @ X.T, B)
     return Block(X, B, G, S, x_before, float(before[:done].sum()))
@@ -212,19 +239,18 @@ def small_space(
 
 def sequence_with(
     penalty: Penalty, P: Matrix, N: Matrix, G: Matrix, S: Matrix, rule: Rule, weight: float,
-    share: float, x_before: Matrix, X: Matrix, K: Matrix, D: Matrix, epsilon: Matrix,
-    before: Matrix,
+    share: float, x_before: Matrix, X: Matrix, K: Matrix, D: Matrix, before: Matrix,
 ) -> int:  # fmt: skip
     """`sequence`, with codes of any penalty."""
     for t in range(len(P)):
         S_before, S_before_inverse = precision_before(S, rule, weight + t, 1, share)
-        x, k, g, epsilon[t], before[t] = alternate_row(
+        x, k, g, epsilon, before[t] = alternate_row(
             penalty, G, P[t], N[t, t], S_before_inverse, rule.inner_iter, x_before
         )
         gk = np.outer(g, k)
-        G = G + gk + gk.T + epsilon[t] * np.outer(k, k)
+        G = G + gk + gk.T + epsilon * np.outer(k, k)
         if rule.memory > 0.0:
             S[:] = S_before + share * np.outer(x, x)
         P[t + 1 :] += np.outer(N[t, t + 1 :] - P[t + 1 :] @ x, k)
-        X[t], K[t], D[t], x_before[:] = x, k, g, x
+        X[t], K[t], D[t], x_before[:] = x, k, g + 0.5 * epsilon * k, x
     return len(P)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..state import MOSTLY_OBSERVED, Info, Rule, State
+from .room import aligned_copy
 from .small import SMALLEST_PRECISION, invert, retained_fraction
 
 Matrix = NDArray[np.float64]
@@ -62,7 +63,7 @@ def refreshed(state: State) -> State:
     """The state with G computed from C, if enough was learned since for rounding to add up.
 
     The rank-two updates of G are exact but for rounding. Recomputing costs m r², so doing it
-    after 8 r m learned entries adds some 3 %.
+    after 16 r m learned entries adds some 2 %.
     """
     due = recompute_due(state.drift, state.C.size)
     return replace(state, G=gram(state.C), drift=0) if due else state
@@ -70,7 +71,7 @@ def refreshed(state: State) -> State:
 
 def recompute_due(drift: int, size: int) -> bool:
     """Whether G should be computed from C, which has that size."""
-    return drift >= 8 * size
+    return drift >= 16 * size
 
 
 def precision_before(
@@ -82,8 +83,15 @@ def precision_before(
     return S_before, inverse_of(S_before)
 
 
-def kept_after(state: State, shares: Matrix) -> float:
-    """What S holds of its start after rows of which these shares were observed, for ρ = 1."""
+def kept_after(state: State, rows: int, share: float) -> float:
+    """What S holds of its start after so many rows, that share of each observed, for ρ = 1."""
+    if share < MOSTLY_OBSERVED:
+        return state.kept
+    return state.kept * (state.weight / (state.weight + rows))
+
+
+def kept_after_each(state: State, shares: Matrix) -> float:
+    """`kept_after` rows of which each has its own share."""
     counts = state.weight + np.arange(len(shares))
     left = np.where(shares >= MOSTLY_OBSERVED, counts / (counts + 1.0), 1.0)
     return state.kept * float(np.prod(left))
@@ -91,14 +99,16 @@ def kept_after(state: State, shares: Matrix) -> float:
 
 def inverse_to_keep(S: Matrix, rule: Rule) -> Matrix:
     """S⁻¹ where ρ = 1 and kernels keep it; S̄⁻¹ where ρ = 0; else room for what they make."""
-    return inverse_of(S) if rule.memory == 1.0 else np.eye(len(S)) / rule.lam
+    if rule.memory == 1.0:
+        return inverse_of(S)
+    return aligned_copy(np.eye(len(S)) / rule.lam)
 
 
 def inverse_of(S: Matrix) -> Matrix:
     """The inverse of a precision matrix; zeros if it is none, as a damaged file may hold."""
     if not (S.diagonal() > 0.0).all():
         return np.zeros_like(S)
-    inverse = S.copy()
+    inverse = aligned_copy(S)
     invert(inverse, SMALLEST_PRECISION)
     return inverse
 
