@@ -42,8 +42,8 @@ from .waiting import gathered
 
 # Lanes where nobody says how many: enough for most clusters, and not too many for few chunks.
 USUAL_LANES = 32
-# Lanes whose evidence is added up by one task.
-BRANCHES = 8
+# Lanes whose evidence is added up by one task: so many, or more if it is small.
+BRANCHES, BRANCHES_BYTES = 8, 1 << 24
 # Chunks that a sample of rows is taken from, and that tell whether data are the same.
 SAMPLED_CHUNKS, TELLING_CHUNKS, TELLING_ROWS = 32, 3, 16
 
@@ -210,12 +210,14 @@ class Rounds(Source):
         """What comes after a round; the next one, which needs no more than this, is sent ahead."""
         from dask import delayed
 
+        branches = max(BRANCHES, BRANCHES_BYTES // now.state.C.nbytes)
         if self._coming_after is not now:
             self._take_back()
             before = delayed(After(now, np.zeros(self.n_features, bool)), traverse=False)
-            self._coming.append(self._submitted(self._merging(engine, before, work)))
+            self._coming.append(self._submitted(self._merging(engine, before, work, branches)))
         if work.then is not None:
-            self._coming.append(self._submitted(self._merging(engine, self._coming[0], work.then)))
+            then = self._merging(engine, self._coming[0], work.then, branches)
+            self._coming.append(self._submitted(then))
         try:
             after: After = gathered(self._client, self._coming[0])
         except BaseException:
@@ -235,7 +237,7 @@ class Rounds(Source):
             future.release()
         self._coming, self._coming_after = [], None
 
-    def _merging(self, engine: Engine, before: Any, work: Round) -> Any:
+    def _merging(self, engine: Engine, before: Any, work: Round, branches: int) -> Any:
         """The task by which lanes learn from a round, after what comes before it."""
         from dask import delayed
 
@@ -247,9 +249,9 @@ class Rounds(Source):
                 part = delayed(learn_chunk)(engine, before, part, self._chunks[at], chunk)
             last = self._chunks[lane[-1]], self._chunk(lane[-1], work.seed)
             lanes.append(delayed(learn_last_chunk)(engine, before, part, *last))
-        while len(lanes) > BRANCHES:
-            parts = range(0, len(lanes), BRANCHES)
-            lanes = [delayed(added_up)(*lanes[at : at + BRANCHES]) for at in parts]
+        while len(lanes) > branches:
+            parts = range(0, len(lanes), branches)
+            lanes = [delayed(added_up)(*lanes[at : at + branches]) for at in parts]
         return delayed(merge)(engine, before, *lanes)
 
     def _submitted(self, task: Any) -> Any:
