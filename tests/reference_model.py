@@ -50,7 +50,8 @@ def learn_batch(model, Y):
         n += share
         unsure = keep * unsure + share * model.kappa * covariance
         energy = keep * energy + left / (1.0 + leverage)
-        freedom = keep * freedom + free
+        constant = model.constant.sum()
+        freedom = keep * freedom + max(free - constant * share, 0.02 * share * (len(C) - constant))
     return {
         "C": C, "S": S, "counts": counts, "n_rows": n, "errors": errors, "unsure": unsure,
         "energy": energy, "freedom": freedom,

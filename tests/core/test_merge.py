@@ -173,6 +173,16 @@ def test_merged_parts_are_better_than_each_and_near_to_one_stream(missing):
     assert merged < 1.001 * stream
 
 
+def test_a_feature_that_varied_in_one_part_varies():
+    X = table(0, 900, 6)
+    X[:, [1, 3]] = 4.0
+    X[700, 3] = 5.0
+    start = learn(first_model(X[:400], Settings(), 0), X[:400])[0]
+    parts = [learn(start, X[at : at + 250])[0] for at in (400, 650)]
+    assert np.flatnonzero(start.constant).tolist() == [1, 3]
+    assert np.flatnonzero(of_model.merge(start, parts).constant).tolist() == [1]
+
+
 def test_what_shares_no_start_is_refused():
     X = table(3, 1000, 6)
     start = learn(first_model(X, Settings(n_components=2), 0), X)[0]

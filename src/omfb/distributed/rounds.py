@@ -210,6 +210,7 @@ class Rounds(Source):
         """What comes after a round; the next one, which needs no more than this, is sent ahead."""
         from dask import delayed
 
+        assert now.state is not None  # it is no longer young
         branches = max(BRANCHES, BRANCHES_BYTES // now.state.C.nbytes)
         if self._coming_after is not now:
             self._take_back()

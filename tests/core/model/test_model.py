@@ -8,6 +8,7 @@ import scipy.sparse
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from omfb.core.blocks import sparse_with_holes
 from omfb.core.model import encode, hide, polish
 from omfb.core.model.learn import learn
 from omfb.core.model.revise import revised
@@ -245,3 +246,19 @@ def test_rows_that_come_again_are_no_new_evidence():
     for _ in range(30):
         model = learn(model, X)[0]
     assert model.n_rows < 200
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_features_are_constant_until_they_vary(sparse, rng):
+    X = rng.normal(size=(600, 6)) + 3.0
+    X[:, 1], X[:, 4] = 2.0, 5.0
+    X[500:, 4] = 5.5
+    X[rng.random(X.shape) < 0.1] = np.nan
+    rows = sparse_with_holes(X) if sparse else X
+    model = start(rows[:400], Settings(), 0)
+    assert np.flatnonzero(model.constant).tolist() == [1, 4]
+    model = learn(model, rows[:500])[0]
+    assert np.flatnonzero(model.constant).tolist() == [1, 4]
+    model = learn(model, rows[500:])[0]
+    assert np.flatnonzero(model.constant).tolist() == [1]
+    assert not start(np.full((20, 3), 7.0), Settings(), 0).constant.any()  # nothing varies

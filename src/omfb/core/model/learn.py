@@ -42,6 +42,10 @@ BELIEVED = 5
 STEPS = 32
 # Entries that are squared at a time.
 SQUARES = 1 << 13
+# Units of the noise: what is less off its mean does not vary.
+VARIES = 1e-6
+# Of its varying entries, degrees of freedom of a row at least.
+LEAST_FREEDOM = 0.02
 # Observed shares from which on it is faster to go through all entries than through a list of them.
 MOSTLY = 0.3
 
@@ -109,6 +113,7 @@ def _learn_rows(
     model = judge_hidden(model, hidden)
     model, known = set_aside(model, X)
     rows, q = believed(model, known, forgotten, room), X.shape[0]
+    model = _with_varying(model, rows)
     n_entries = round(float(rows.shares.sum()) * len(model.C))
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = _left_after(keep)
@@ -132,13 +137,38 @@ def _learn_rows(
         held=faded * model.held,
         kept=faded * model.kept,
         energy=faded * model.energy + float((after * codes.residual / (1.0 + leverage)).sum()),
-        freedom=faded * model.freedom + float((after * codes.freedom).sum()),
+        freedom=faded * model.freedom + float((after * _freedom(model, rows, codes)).sum()),
         n_rows=faded * model.n_rows + float((after * rows.shares).sum()),
         n_seen=model.n_seen + q,
         n_entries=model.n_entries + n_entries,
         batch_left=model.batch_left - q,
         period_left=model.period_left - q,
     ), codes.X
+
+
+def _with_varying(model: Model, rows: Whitened) -> Model:
+    """The model that knows which features these rows have varied."""
+    if not model.constant.any():
+        return model
+    which = np.flatnonzero(model.constant)
+    if rows.values is not None:
+        varied = which[np.abs(rows.values[:, which]).max(axis=0, initial=0.0) > VARIES]
+    else:
+        varied = rows.entries.features[np.abs(rows.entries.values) > VARIES]
+    constant = model.constant.copy()
+    constant[varied] = False
+    return replace(model, constant=constant)
+
+
+def _freedom(model: Model, rows: Whitened, codes: Codes) -> Vector:
+    """Degrees of freedom of each row's residuals: features that never vary add none to them.
+
+    Counted, they would make the noise of the others seem smaller, and with it more of that noise
+    worth a component, until all is explained and no noise is left.
+    """
+    constant = int(model.constant.sum())
+    least = LEAST_FREEDOM * (len(model.C) - constant)
+    return np.maximum(codes.freedom - constant * rows.shares, least * rows.shares)
 
 
 def _left_after(keep: Vector) -> Vector:

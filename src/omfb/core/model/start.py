@@ -120,7 +120,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
         turn=np.eye(r + 1), kept=1.0,
         known=seen.any(axis=0) | (not settings.scale), first=np.zeros((3, m)),
-        whole=_whole(rows, seen),
+        whole=_whole(rows, seen), constant=_constant(rows, seen),
     )  # fmt: skip
 
 
@@ -184,6 +184,15 @@ def _whole(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     whole = are(rows[:8], seen[:8])  # most that are not show it at once
     whole[whole] = are(rows[:, whole], seen[:, whole])
     return whole
+
+
+def _constant(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which features do not vary as far as they are seen; none if no feature does."""
+    known = rows if seen.all() else np.where(seen, rows, np.nan)
+    lowest, highest = np.fmin.reduce(known, axis=0), np.fmax.reduce(known, axis=0)
+    with np.errstate(over="ignore"):
+        constant: NDArray[np.bool_] = highest - lowest <= CONSTANT * np.abs(highest)
+    return constant & (not constant.all())
 
 
 def _spikes(

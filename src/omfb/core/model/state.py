@@ -126,6 +126,8 @@ class Model:
         How many of the last entries of each feature in a row were.
     whole : ndarray of shape (m,)
         Features of which the head held whole numbers only.
+    constant : ndarray of shape (m,)
+        Features that have not varied so far; none where no feature has.
     known : ndarray of shape (m,)
         Features whose units are known; others are missing from what is learned.
     first : ndarray of shape (3, m)
@@ -176,6 +178,7 @@ class Model:
     outliers: NDArray[np.int64]
     runs: NDArray[np.int64]
     whole: NDArray[np.bool_]
+    constant: NDArray[np.bool_]
     known: NDArray[np.bool_]
     first: Matrix
     turn: Matrix
@@ -290,7 +293,7 @@ def check_model(model: Model) -> None:
     for name in ("outliers", "runs"):
         array = getattr(model, name)
         _demand(array.shape == (m,) and array.dtype == np.int64, f"{name} does not fit")
-    for flags in (model.known, model.whole):
+    for flags in (model.known, model.whole, model.constant):
         _demand(flags.shape == (m,) and flags.dtype == np.bool_, "flags that do not fit")
     _demand(model.masks.ndim == 2 and model.masks.shape[1] == m, "masks do not fit")
     _demand(model.masks.dtype == np.bool_ and len(model.masks) > 0, "masks are none")
