@@ -326,3 +326,15 @@ def test_rows_are_drawn_without_a_pull_of_codes(rng, estimator):
     drawn, seen = model.sample(X, n=3, random_state=0), ~np.isnan(X)
     assert np.isfinite(drawn).all()
     assert np.array_equal(drawn[:, seen], np.broadcast_to(X[seen], (3, seen.sum())))
+
+
+@pytest.mark.filterwarnings("ignore:Never observed")
+def test_of_a_column_that_was_never_observed_it_is_not_sure(rng):
+    Y = 10 * rng.normal(size=(300, 2)) @ rng.normal(size=(2, 8)) + 50 + rng.normal(size=(300, 8))
+    X = Y.copy()
+    X[:, 3] = np.nan
+    model = OMFBImputer(random_state=0).fit(X)
+    low, high = model.interval(X)
+    assert ((low <= Y) & (high >= Y))[:, 3].mean() > 0.75
+    std = model.complete(X, return_std=True)[1]
+    assert std[:, 3].min() > 0.5 * np.median(Y.std(axis=0))

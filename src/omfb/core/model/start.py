@@ -98,6 +98,8 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         given = rng.random((r, m)) if isinstance(init, str) else np.asarray(init, np.float64)
         C[:, :r] = given[:r].T / unit[:, None]
     C /= noise
+    known = seen.any(axis=0) | (not settings.scale)
+    C[~known] = 0.0
     n_rows = max(len(rows) * share * HEAD_WEIGHT, 1.0) if settings.lam is None else settings.lam
     v = np.append(np.maximum(np.mean(C[:, :r] ** 2, axis=0), 1e-6), 0.1 / variance)
     if settings.shrink is not None:
@@ -108,7 +110,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     C = np.ascontiguousarray(C, dtype)
     return Model(
         settings=settings, seed=seed, C=C, C_codes=None, G=gram(C), S=S, Sigma=np.linalg.inv(S),
-        unsure=np.zeros((r, r)), v=v, center=center, unit=unit, noise=unit * noise,
+        unsure=np.zeros((r, r)), v=v, center=center, unit=unit, noise=unit * np.where(known, noise, 1.0),
         counts=np.full(m, n_rows), rarity=np.ones(m), errors=np.zeros((2, m)), n_rows=n_rows,
         weight=0.0, held=1.0, energy=0.0, freedom=0.0, fade=fade, head_start=head_start,
         n_seen=0, n_entries=0,
@@ -119,13 +121,16 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         looks=bool(spikes.any()), drops=bool(spikes.any()),
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
         turn=np.eye(r + 1), kept=1.0,
-        known=seen.any(axis=0) | (not settings.scale), first=np.zeros((3, m)),
+        known=known, first=np.zeros((3, m)),
         whole=_whole(rows, seen), constant=_constant(rows, seen),
     )  # fmt: skip
 
 
 def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[Vector, Vector]:
-    """The mean of each feature, and its deviation or, if it is constant, its size."""
+    """The mean of each feature, and its deviation or, if it is constant, its size.
+
+    Of a feature that is not seen, how far it may well be from the usual mean.
+    """
     counts = seen.sum(axis=0)
     known = np.where(seen, rows, 0.0)
     size = np.maximum(known.max(axis=0), -known.min(axis=0))
@@ -147,7 +152,10 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
         peak = float(each.max(initial=0.0))
         root = peak * float(np.sqrt(np.mean((each / peak) ** 2))) if peak > 0.0 else 1.0
         return center, np.full(len(size), max(root, LEAST_UNIT))
-    constant = np.where((counts > 0) & (mean != 0.0), np.abs(mean), typical)
+    means = mean[counts > 0]
+    apart = 1.4826 * float(np.median(np.abs(means - np.median(means)))) if len(means) else 0.0
+    unseen = float(np.hypot(typical, apart))
+    constant = np.where(counts == 0, unseen, np.where(mean != 0.0, np.abs(mean), typical))
     return center, np.maximum(np.where(varies, deviation, constant), LEAST_UNIT)
 
 
