@@ -51,14 +51,19 @@ def same(a, b, rtol=RTOL):
     seed=st.integers(0, 99), m=st.integers(2, 12), missing=st.sampled_from([0.0, 0.2, 0.7]),
     center=st.booleans(), scale=st.booleans(), noise=st.sampled_from(["shared", "feature"]),
     memory=st.sampled_from([1.0, 0.9]), ridge=st.sampled_from([None, 0.5]),
+    constant=st.sampled_from([0, 20, 60]),
 )  # fmt: skip
-@settings(max_examples=40, deadline=None)
-def test_a_batch_is_what_its_equations_say(seed, m, missing, center, scale, noise, memory, ridge):
+@settings(max_examples=60, deadline=None)
+def test_a_batch_is_what_its_equations_say(
+    seed, m, missing, center, scale, noise, memory, ridge, constant
+):
     given_ = Settings(
         n_components=3, center=center, scale=scale, noise=noise, memory=memory, ridge=ridge
     )
     X = table(seed, 60, m, missing)
-    model = start(X, given_, seed)
+    if constant:
+        X[:, 0] = np.where(np.arange(60) < constant, 3.0, 3.01)
+    model = start(X[:16] if constant else X, given_, seed)
     model = encode.settled(learn(model, X[:16])[0])
     Y = (X[16:32] - model.center) / model.noise
     expected = reference.learn_batch(model, Y)
@@ -76,11 +81,13 @@ def test_a_batch_is_what_its_equations_say(seed, m, missing, center, scale, nois
     missing=st.sampled_from([0.0, 0.2, 0.6]),
     cuts=st.lists(st.integers(0, 150), max_size=6),
     batch_size=st.sampled_from([None, 5]),
+    constant=st.integers(0, 150),
 )
-@settings(max_examples=25, deadline=None)
-def test_how_a_stream_is_cut_does_not_matter(seed, missing, cuts, batch_size):
+@settings(max_examples=40, deadline=None)
+def test_how_a_stream_is_cut_does_not_matter(seed, missing, cuts, batch_size, constant):
     X = table(seed, 150, 9, missing)
-    model = start(X, Settings(n_components=3, batch_size=batch_size), 0)
+    X[:constant, 4] = 2.0
+    model = start(X[:30], Settings(n_components=3, batch_size=batch_size), 0)
     at_once = learn(model, X)[0]
     by_parts = model
     for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), len(X)], strict=True):

@@ -113,7 +113,7 @@ def _learn_rows(
     model = judge_hidden(model, hidden)
     model, known = set_aside(model, X)
     rows, q = believed(model, known, forgotten, room), X.shape[0]
-    model = _with_varying(model, rows)
+    model, constant = _constant(model, rows)
     n_entries = round(float(rows.shares.sum()) * len(model.C))
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = _left_after(keep)
@@ -122,6 +122,7 @@ def _learn_rows(
     if codes.dropped.any():
         model, rows = _without_outliers(model, rows, codes)
     leverage = _leverage(model, codes)
+    freedom = _freedom(rows, codes, len(model.C), constant)
     learned = _updated(model, rows, codes, keep, after, leverage, reuse)
     check_finite_step(codes.X, learned.S)
     faded = float(keep.prod())
@@ -137,7 +138,7 @@ def _learn_rows(
         held=faded * model.held,
         kept=faded * model.kept,
         energy=faded * model.energy + float((after * codes.residual / (1.0 + leverage)).sum()),
-        freedom=faded * model.freedom + float((after * _freedom(model, rows, codes)).sum()),
+        freedom=faded * model.freedom + float((after * freedom).sum()),
         n_rows=faded * model.n_rows + float((after * rows.shares).sum()),
         n_seen=model.n_seen + q,
         n_entries=model.n_entries + n_entries,
@@ -146,28 +147,33 @@ def _learn_rows(
     ), codes.X
 
 
-def _with_varying(model: Model, rows: Whitened) -> Model:
-    """The model that knows which features these rows have varied."""
-    if not model.constant.any():
-        return model
+def _constant(model: Model, rows: Whitened) -> tuple[Model, NDArray[np.int64]]:
+    """The model that knows which features vary, and how many did not yet with each of the rows."""
     which = np.flatnonzero(model.constant)
+    count = np.full(len(rows), len(which))
+    if len(which) == 0:
+        return model, count
     if rows.values is not None:
-        varied = which[np.abs(rows.values[:, which]).max(axis=0, initial=0.0) > VARIES]
+        at, columns = np.nonzero(np.abs(rows.values[:, which]) > VARIES)
+        features = which[columns]
     else:
-        varied = rows.entries.features[np.abs(rows.entries.values) > VARIES]
+        starts, seen, values = rows.entries
+        varying = np.flatnonzero((np.abs(values) > VARIES) & model.constant[seen])
+        at, features = np.searchsorted(starts, varying, side="right") - 1, seen[varying].astype(int)
+    varied, first = np.unique(features, return_index=True)  # entries are in the order of rows
+    count -= np.searchsorted(np.sort(at[first]), np.arange(len(rows)), side="right")
     constant = model.constant.copy()
     constant[varied] = False
-    return replace(model, constant=constant)
+    return replace(model, constant=constant), count
 
 
-def _freedom(model: Model, rows: Whitened, codes: Codes) -> Vector:
+def _freedom(rows: Whitened, codes: Codes, n_features: int, constant: NDArray[np.int64]) -> Vector:
     """Degrees of freedom of each row's residuals: features that never vary add none to them.
 
     Counted, they would make the noise of the others seem smaller, and with it more of that noise
     worth a component, until all is explained and no noise is left.
     """
-    constant = int(model.constant.sum())
-    least = LEAST_FREEDOM * (len(model.C) - constant)
+    least = LEAST_FREEDOM * (n_features - constant)
     return np.maximum(codes.freedom - constant * rows.shares, least * rows.shares)
 
 

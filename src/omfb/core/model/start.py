@@ -110,7 +110,8 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     C = np.ascontiguousarray(C, dtype)
     return Model(
         settings=settings, seed=seed, C=C, C_codes=None, G=gram(C), S=S, Sigma=np.linalg.inv(S),
-        unsure=np.zeros((r, r)), v=v, center=center, unit=unit, noise=unit * np.where(known, noise, 1.0),
+        unsure=np.zeros((r, r)), v=v, center=center, unit=unit,
+        noise=unit * np.where(known, noise, 1.0),
         counts=np.full(m, n_rows), rarity=np.ones(m), errors=np.zeros((2, m)), n_rows=n_rows,
         weight=0.0, held=1.0, energy=0.0, freedom=0.0, fade=fade, head_start=head_start,
         n_seen=0, n_entries=0,
