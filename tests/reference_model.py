@@ -50,8 +50,8 @@ def learn_batch(model, Y):
         n += share
         unsure = keep * unsure + share * model.kappa * covariance
         energy = keep * energy + left / (1.0 + leverage)
-        constant = (model.constant & (np.abs(np.nan_to_num(Y[: t + 1])) <= 1e-6).all(axis=0)).sum()
-        freedom = keep * freedom + max(free - constant * share, 0.02 * share * (len(C) - constant))
+        constant = np.sum(seen & model.constant)
+        freedom = keep * freedom + max(free - constant, 0.02 * (seen.sum() - constant))
     return {
         "C": C, "S": S, "counts": counts, "n_rows": n, "errors": errors, "unsure": unsure,
         "energy": energy, "freedom": freedom,

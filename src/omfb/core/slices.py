@@ -36,7 +36,10 @@ MOST_ROWS = 256
 
 
 class Addends(NamedTuple):
-    """What slices of the features add to P = Y C and N = Y Yᵀ, and to G = CᵀC if it is asked."""
+    """What slices of the features add to P = Y C and N = Y Yᵀ, and to G = CᵀC if it is asked.
+
+    N is made from its diagonal upwards alone.
+    """
 
     P: Matrix
     N: Matrix
@@ -89,7 +92,6 @@ def addends(C: NDArray[Any], Y: NDArray[Any], with_gram: bool) -> Addends:
     """What a slice adds to the sums of a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
         P, N = Dictionary(C, False, len(Y), helpers).project(Y)
-        N = np.triu(N) + np.triu(N, 1).T
         return Addends(P, N, gram(C) if with_gram else None)
 
 
@@ -103,7 +105,7 @@ def decide(state: State, sums: Addends, n_features: int) -> Decision:
         raise too_large()
     with _quiet():
         if state.rule.batch_size > 1:
-            block = batch_space(state, P, N)
+            block = batch_space(state, P, np.triu(N) + np.triu(N, 1).T)
         else:
             free = replace(state, rule=replace(state.rule, smooth=0.0))
             small = Small.of(free if is_free(state) else state)

@@ -211,7 +211,7 @@ class Rounds(Source):
         from dask import delayed
 
         assert now.state is not None  # it is no longer young
-        branches = max(BRANCHES, BRANCHES_BYTES // now.state.C.nbytes)
+        branches = max(BRANCHES, BRANCHES_BYTES // (8 * now.state.C.size))
         if self._coming_after is not now:
             self._take_back()
             before = delayed(After(now, np.zeros(self.n_features, bool)), traverse=False)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from omfb.core.blocks import sparse_with_holes
 from omfb.core.model import encode, hide, polish
-from omfb.core.model.learn import learn
+from omfb.core.model.learn import learn, next_batch
 from omfb.core.model.revise import revised
 from omfb.core.model.settings import Settings
 from omfb.core.model.start import start
@@ -61,9 +61,10 @@ def test_a_batch_is_what_its_equations_say(
         n_components=3, center=center, scale=scale, noise=noise, memory=memory, ridge=ridge
     )
     X = table(seed, 60, m, missing)
+    head = X.copy()
     if constant:
-        X[:, 0] = np.where(np.arange(60) < constant, 3.0, 3.01)
-    model = start(X[:16] if constant else X, given_, seed)
+        head[:, 0], X[:, 0] = 3.0, np.where(np.arange(60) < constant, 3.0, 3.01)
+    model = start(head, given_, seed)
     model = encode.settled(learn(model, X[:16])[0])
     Y = (X[16:32] - model.center) / model.noise
     expected = reference.learn_batch(model, Y)
@@ -266,6 +267,9 @@ def test_features_are_constant_until_they_vary(sparse, rng):
     assert np.flatnonzero(model.constant).tolist() == [1, 4]
     model = learn(model, rows[:500])[0]
     assert np.flatnonzero(model.constant).tolist() == [1, 4]
-    model = learn(model, rows[500:])[0]
+    model = next_batch(learn(model, rows[500:])[0])
     assert np.flatnonzero(model.constant).tolist() == [1]
-    assert not start(np.full((20, 3), 7.0), Settings(), 0).constant.any()  # nothing varies
+    nothing_varies = np.full((20, 3), 7.0)
+    nothing_varies[:, 1] = np.nan
+    for rows in (nothing_varies, X[:8]):  # or too few rows tell
+        assert not start(rows, Settings(), 0).constant.any()

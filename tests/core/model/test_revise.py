@@ -27,6 +27,17 @@ def test_components_that_follow_the_noise_are_spared():
 
 
 @pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
+def test_intervals_are_as_wide_beside_many_constant_columns(estimator):
+    rng = np.random.default_rng(5)
+    Y = rng.normal(size=(1500, 2)) @ rng.normal(size=(2, 20)) + 0.5 * rng.normal(size=(1500, 20))
+    Y = np.hstack([Y, np.full((1500, 40), 7.0)])
+    hidden = (rng.random(Y.shape) < 0.15) & (np.arange(60) < 20)
+    X = np.where(hidden, np.nan, Y)
+    low, high = estimator(random_state=0).fit(X).interval(X)
+    assert 0.84 < ((low <= Y) & (high >= Y))[hidden].mean() < 0.95
+
+
+@pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
 @pytest.mark.parametrize("seed", [13, 21, 34])
 def test_constant_columns_do_not_make_the_noise_of_others_seem_small(estimator, seed):
     """As many components as columns that vary would explain all of them."""

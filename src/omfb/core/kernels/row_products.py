@@ -14,7 +14,15 @@ from numpy.typing import NDArray
 from .compiling import inner_jit, jit
 from .shared import Matrix
 
-MANY_REGISTERS = bool(llvmlite.binding.get_host_cpu_features().get("avx512f", False))
+
+def _has_many_registers() -> bool:
+    try:
+        return bool(llvmlite.binding.get_host_cpu_features().get("avx512f", False))
+    except RuntimeError:  # LLVM does not know this processor
+        return False
+
+
+MANY_REGISTERS = _has_many_registers()
 
 
 def add_row_products(Y: NDArray[Any], features: slice, N: Matrix) -> None:

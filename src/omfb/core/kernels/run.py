@@ -118,13 +118,13 @@ class Dictionary:
         self._pieces = list(cut(len(C), C.shape[1] * length))
 
     def project(self, Y: NDArray[Any]) -> tuple[Matrix, Matrix]:
-        """P = Y C and N = Y Yᵀ, the latter above its diagonal alone."""
+        """P = Y C and N = Y Yᵀ, the latter from its diagonal upwards alone."""
         return self._over_pieces(Y, lambda here, n: self.C[here])
 
     def update(
         self, X: Matrix, B: Matrix, Y: NDArray[Any], after: NDArray[Any]
     ) -> tuple[Matrix, Matrix]:
-        """C ← C (I − XᵀB) + YᵀB; return P and N of the block after it."""
+        """C ← C (I − XᵀB) + YᵀB; return P and N of the block after it, as `project` does."""
         C = self.C
         new = C if self._mine else np.empty_like(C)
         X, B = X.astype(C.dtype, copy=False), B.astype(C.dtype, copy=False)

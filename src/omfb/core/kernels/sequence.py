@@ -202,24 +202,23 @@ def small_space(
     with `singular` such systems are solved as well, and all of them slowly. P is used up.
     """
     (q, r), memory = P.shape, float(small.rule.memory)
-    rule, penalty, G, S = small.rule, small.penalty, small.G, small.S
+    rule, penalty, G, S = small.rule, small.penalty, small.G, small.S.copy()
     x_before = np.zeros(r) if small.code is None else small.code.copy()
     X, K, before = aligned((q, r)), aligned((q, r)), np.empty(q)
-    room = ROOM.array((r + q, r), np.float64)
-    H, D = room[:r], room[r:]
-    made = x_before, X, K, D, before
-    if memory > 0.0:
-        S = S.copy()
     if singular or not isinstance(penalty, Quadratic):
+        D = np.empty((q, r))
+        made = x_before, X, K, D, before
         done = sequence_with(penalty, P, N, G, S, rule, small.weight, share, *made)
     else:
+        room = ROOM.array((r + q, r), np.float64)
+        H, D = room[:r], room[r:]
         H[:] = G
         H.ravel()[:: r + 1] += penalty.ridge + penalty.smooth
         if not invert(H, SMALLEST_BLOCK_PIVOT):
             return None
         done = sequence(
-            P, N, H, S, inverse_to_keep(S, rule), float(rule.lam), memory, small.weight,
-            share, penalty.ridge, penalty.smooth, int(rule.inner_iter), *made,
+            P, N, H, S, inverse_to_keep(S, rule), float(rule.lam), memory, small.weight, share,
+            penalty.ridge, penalty.smooth, int(rule.inner_iter), x_before, X, K, D, before,
         )  # fmt: skip
     if done == 0:
         return None

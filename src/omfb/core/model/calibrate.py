@@ -72,7 +72,8 @@ def calibrated_by_moving(model: Model, X: Any) -> Model | None:
     small = X.size <= SMALL
     ways = (_solved_again, _relearned) if small else (_solved_again,)
     sizes = [np.empty(0) for _ in ways]
-    for taken in _moved(np.isnan(X), model.seed):
+    for moved in _moved(np.isnan(X), model.seed):
+        taken = moved & ~(model.constant & ~model.varied)
         shown = np.where(taken, np.nan, X)
         for at, way in enumerate(ways):
             sizes[at] = np.append(sizes[at], _errors(way(model, shown), X, shown, taken))

@@ -121,7 +121,7 @@ def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
             if spreads is not None:
                 starts, which = pattern_of(missing)
                 variances = variances_of(model, codes.X, codes.covariances, starts, which)
-                spreads[here][missing] = np.sqrt(variances) * model.noise[which]
+                spreads[here][missing] = np.sqrt(variances) * model.spread[which]
     return Filled(filled, spreads)
 
 
@@ -146,7 +146,7 @@ def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDA
             x = codes.X.copy()
             x[:, :r] += _normal(codes.covariances, model.kappa, len(x), rng)
             values = x @ C.T + rng.standard_normal((len(x), m))
-            np.copyto(drawn[here], values * model.noise + model.center, where=missing)
+            np.copyto(drawn[here], values * model.spread + model.center, where=missing)
         yield drawn
 
 

@@ -111,7 +111,7 @@ def hide(
             return [], _of_complete(model, Y, mask[which].astype(np.intp))
     rows = _entries(model, X, which)
     owner = owners(rows)
-    visible = model.masks[mask[which][owner], rows.features]
+    visible = _masks(model)[mask[which][owner], rows.features]
     shown = np.bincount(owner, visible, len(which))
     away = np.diff(rows.starts) - shown
     judges = (shown > 0) & (away > 0)
@@ -131,9 +131,15 @@ def hide(
     return forgotten, Hidden(shows, hides, turn)
 
 
+def _masks(model: Model) -> NDArray[np.bool_]:
+    """What rows show: also constant features, whose errors of zero say nothing of the others'."""
+    return model.masks | model.constant
+
+
 def _of_complete(model: Model, Y: NDArray[Any], mask: NDArray[np.intp]) -> Hidden | None:
     """What rows that miss nothing show and hide: the same features, if they share a mask."""
-    visible = model.masks.sum(axis=1)[mask]
+    masks = _masks(model)
+    visible = masks.sum(axis=1)[mask]
     judges = (visible > 0) & (visible < len(model.C))
     Y, mask = Y[judges], mask[judges]
     if len(Y) == 0:
@@ -141,8 +147,8 @@ def _of_complete(model: Model, Y: NDArray[Any], mask: NDArray[np.intp]) -> Hidde
     shown, away = [], []
     for number in np.unique(mask).tolist():
         some = Y[mask == number]
-        hidden = np.flatnonzero(~model.masks[number])
-        shown.append(_columns(model, some, np.flatnonzero(model.masks[number])))
+        hidden = np.flatnonzero(~masks[number])
+        shown.append(_columns(model, some, np.flatnonzero(masks[number])))
         away.append(_columns(model, some, hidden[:: max(1, len(hidden) // MOST_ENTRIES)]))
     return Hidden(_stacked(shown), _stacked(away), np.argsort(mask, kind="stable"))
 

@@ -121,7 +121,7 @@ def fill_in_time(model: Model, X: Any, *, deviations: bool = False) -> Filled:
     np.copyto(rows, values, where=missing)
     spreads = None
     if deviations:
-        spreads = np.where(missing, np.sqrt(variances - 1.0 + remains), 0.0) * model.noise
+        spreads = np.where(missing, np.sqrt(variances - 1.0 + remains), 0.0) * model.spread
     return Filled(rows, spreads)
 
 
@@ -132,7 +132,7 @@ def forecast(model: Model, steps: int) -> tuple[Matrix, Matrix]:
     model = settled(model)
     ahead = [_ahead(model, memory, step) for step in range(1, steps + 1)]
     means, deviations = (np.array(each).reshape(steps, -1) for each in zip(*ahead, strict=True))
-    return means * model.noise + model.center, deviations * model.noise
+    return means * model.noise + model.center, deviations * model.spread
 
 
 def _ahead(model: Model, memory: Memory, step: int) -> tuple[Vector, Vector]:

@@ -53,7 +53,7 @@ def revised(model: Model) -> Model:
     errors[0] /= change**2
     missing = 1.0 - model.n_entries / (model.n_seen * m)
     fade, head_start = fading(missing, r)
-    usual = float(np.exp(np.mean(np.log(change[model.known]))))
+    usual = float(np.median(change))
     after = replace(
         model, C=C, C_codes=None, G=gram(C), S=S, Sigma=Sigma, unsure=np.zeros((r, r)), v=v,
         noise=model.noise * change, errors=errors, weight=0.0, held=1.0,
@@ -76,11 +76,11 @@ def _noise_change(model: Model) -> Vector:
         energies, numbers = model.errors
         freedom = SHARED_WEIGHT + numbers * (1.0 - _levers(model))
         variance = (SHARED_WEIGHT * shared + energies) / freedom
-        usual = float(np.mean((model.noise / model.unit)[model.known] ** 2)) * shared
+        usual = float(np.mean((model.noise / model.unit) ** 2)) * shared
         least = LEAST_NOISE**2 * usual * (model.unit / model.noise) ** 2
         variance = np.maximum(variance, least)
     floor = ROUNDING[str(model.C.dtype)] * model.unit / model.noise
-    return np.where(model.known, np.maximum(np.sqrt(variance), floor), 1.0)
+    return np.maximum(np.sqrt(variance), floor)
 
 
 def _levers(model: Model) -> Vector:

@@ -29,8 +29,8 @@ class Whitened:
         All entries, 0 where missing; None of a sparse matrix.
     seen : ndarray of shape (q, m) or None
         Which are not missing; None if none is, or there are no `values`.
-    shares : ndarray of shape (q,)
-        Of the features, how many each row observes.
+    counts, shares : ndarray of shape (q,)
+        How many features each row observes, and which share of them that is.
     all_near : bool
         Whether no value is known to be beyond `REACH`.
     """
@@ -40,7 +40,7 @@ class Whitened:
         counts: NDArray[np.int64], entries: Rows | None = None, all_near: bool = False,
     ) -> None:  # fmt: skip
         self.all_near = all_near
-        self.values, self.seen, self._counts, self._entries = values, seen, counts, entries
+        self.values, self.seen, self.counts, self._entries = values, seen, counts, entries
         self.shares: Vector = counts / n_features
 
     def __len__(self) -> int:
@@ -58,7 +58,7 @@ class Whitened:
             return self._entries
         assert self.values is not None
         seen = np.ones(self.values.shape, bool) if self.seen is None else self.seen
-        starts = np.concatenate([[0], np.cumsum(self._counts)])
+        starts = np.concatenate([[0], np.cumsum(self.counts)])
         features, entries = np.empty(starts[-1] + 1, np.int32), np.empty(starts[-1] + 1)
         list_seen(self.values, seen, features, entries)
         return Rows(starts, features[:-1], entries[:-1])
@@ -68,7 +68,7 @@ class Whitened:
         starts, features, _ = self.entries
         rest = picked(self.entries, ~gone)
         counts = np.diff(rest.starts)
-        m = round(self._counts.max(initial=1) / max(self.shares.max(initial=0.0), 1e-300))
+        m = round(self.counts.max(initial=1) / max(self.shares.max(initial=0.0), 1e-300))
         if self.values is None:
             return Whitened(m, None, None, counts, rest)
         dense, seen = self.values.copy(), np.ones(self.values.shape, bool)

@@ -22,7 +22,7 @@ from .hide import kept_back, lent_masks
 from .histogram import N_BINS
 from .schedule import batch_rows, fading, period_rows
 from .settings import Settings
-from .state import Matrix, Model, Vector
+from .state import SAME, Matrix, Model, Vector, differs
 
 # Rows of the head, and its size: what is kept of a stream before anything is learned.
 HEAD_ROWS = 400
@@ -33,8 +33,6 @@ HEAD_WEIGHT = 1.0 / 3.0
 SAFE_SIZE = 1e100
 # Units are not below this: they are divided by.
 LEAST_UNIT = 1e-301
-# Beside its mean, a deviation as small as this is rounding: the feature is constant.
-CONSTANT = 1e-10
 # Deviations that make a feature suspect of spikes, robust ones that make a spike, and which share
 # of the entries may be some.
 SUSPECT, SPIKE, MOST_SPIKES = 6.0, 12.0, 0.03
@@ -98,20 +96,18 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         given = rng.random((r, m)) if isinstance(init, str) else np.asarray(init, np.float64)
         C[:, :r] = given[:r].T / unit[:, None]
     C /= noise
-    known = seen.any(axis=0) | (not settings.scale)
-    C[~known] = 0.0
     n_rows = max(len(rows) * share * HEAD_WEIGHT, 1.0) if settings.lam is None else settings.lam
     v = np.append(np.maximum(np.mean(C[:, :r] ** 2, axis=0), 1e-6), 0.1 / variance)
     if settings.shrink is not None:
         v[:] = 1.0 / max(settings.shrink, 1e-12)
     S = n_rows * np.eye(r + 1) + np.diag(1.0 / v)
+    constant, level = _constant(rows, seen)
     fade, head_start = fading(1.0 - share, r)
     batch = batch_rows(0, gappy, settings)
     C = np.ascontiguousarray(C, dtype)
     return Model(
         settings=settings, seed=seed, C=C, C_codes=None, G=gram(C), S=S, Sigma=np.linalg.inv(S),
-        unsure=np.zeros((r, r)), v=v, center=center, unit=unit,
-        noise=unit * np.where(known, noise, 1.0),
+        unsure=np.zeros((r, r)), v=v, center=center, unit=unit, noise=unit * noise,
         counts=np.full(m, n_rows), rarity=np.ones(m), errors=np.zeros((2, m)), n_rows=n_rows,
         weight=0.0, held=1.0, energy=0.0, freedom=0.0, fade=fade, head_start=head_start,
         n_seen=0, n_entries=0,
@@ -122,15 +118,16 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         looks=bool(spikes.any()), drops=bool(spikes.any()),
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
         turn=np.eye(r + 1), kept=1.0,
-        known=known, first=np.zeros((3, m)),
-        whole=_whole(rows, seen), constant=_constant(rows, seen),
+        known=seen.any(axis=0) | (not settings.scale), first=np.zeros((3, m)),
+        whole=_whole(rows, seen), constant=constant, level=level,
+        varied=np.zeros(m, bool),
     )  # fmt: skip
 
 
 def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[Vector, Vector]:
     """The mean of each feature, and its deviation or, if it is constant, its size.
 
-    Of a feature that is not seen, how far it may well be from the usual mean.
+    Of a feature that is not seen, how far from its centre it may well be.
     """
     counts = seen.sum(axis=0)
     known = np.where(seen, rows, 0.0)
@@ -144,7 +141,7 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
     known -= mean
     known *= seen
     deviation = np.sqrt(np.einsum("ti,ti->i", known, known) / np.maximum(counts - 1, 1))
-    varies = (deviation > CONSTANT * np.abs(mean)) & (counts > 1)
+    varies = (deviation > SAME * np.abs(mean)) & (counts > 1)
     mean, deviation = mean * scale, deviation * scale
     typical = float(np.median(deviation[varies])) if varies.any() else 1.0
     center = _believable(mean, deviation, counts) if settings.center else np.zeros(len(size))
@@ -153,11 +150,13 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
         peak = float(each.max(initial=0.0))
         root = peak * float(np.sqrt(np.mean((each / peak) ** 2))) if peak > 0.0 else 1.0
         return center, np.full(len(size), max(root, LEAST_UNIT))
-    means = mean[counts > 0]
-    apart = 1.4826 * float(np.median(np.abs(means - np.median(means)))) if len(means) else 0.0
-    unseen = float(np.hypot(typical, apart))
-    constant = np.where(counts == 0, unseen, np.where(mean != 0.0, np.abs(mean), typical))
-    return center, np.maximum(np.where(varies, deviation, constant), LEAST_UNIT)
+    constant = np.where(mean != 0.0, np.abs(mean), typical)
+    unit = np.maximum(np.where(varies, deviation, constant), LEAST_UNIT)
+    unseen = counts == 0
+    if unseen.any() and not unseen.all():
+        apart = 1.4826 * float(np.median(np.abs(mean[~unseen] - center[unseen][0])))
+        unit[unseen] = np.hypot(typical, apart)
+    return center, unit
 
 
 def _believable(mean: Vector, deviation: Vector, counts: NDArray[np.int64]) -> Vector:
@@ -195,13 +194,13 @@ def _whole(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return whole
 
 
-def _constant(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which features do not vary as far as they are seen; none if no feature does."""
+def _constant(rows: Matrix, seen: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], Vector]:
+    """Which features do not vary as far as they are seen, if others do, and what they are."""
     known = rows if seen.all() else np.where(seen, rows, np.nan)
     lowest, highest = np.fmin.reduce(known, axis=0), np.fmax.reduce(known, axis=0)
-    with np.errstate(over="ignore"):
-        constant: NDArray[np.bool_] = highest - lowest <= CONSTANT * np.abs(highest)
-    return constant & (not constant.all())
+    varies = differs(lowest, highest)
+    constant = ~varies & (seen.sum(axis=0) >= FEW[0]) & varies.any()
+    return constant, np.where(constant, highest, 0.0)
 
 
 def _spikes(

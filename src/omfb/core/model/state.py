@@ -14,6 +14,8 @@ Matrix = NDArray[np.float64]
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # A feature's share of the average count that its part of S is not below.
 LEAST_SHARE = 0.02
+# Beside its size, a difference as small as this is rounding.
+SAME = 1e-10
 # As many times as this, rows of a table may count that come again and again.
 MOST_PASSES = 1.5
 
@@ -126,8 +128,9 @@ class Model:
         How many of the last entries of each feature in a row were.
     whole : ndarray of shape (m,)
         Features of which the head held whole numbers only.
-    constant : ndarray of shape (m,)
-        Features that have not varied so far; none where no feature has.
+    constant, varied, level : ndarray of shape (m,)
+        Features that had not varied when the batch began, though others had, which of them have
+        since, and what they were; level is 0 of others.
     known : ndarray of shape (m,)
         Features whose units are known; others are missing from what is learned.
     first : ndarray of shape (3, m)
@@ -179,6 +182,8 @@ class Model:
     runs: NDArray[np.int64]
     whole: NDArray[np.bool_]
     constant: NDArray[np.bool_]
+    varied: NDArray[np.bool_]
+    level: Vector
     known: NDArray[np.bool_]
     first: Matrix
     turn: Matrix
@@ -220,6 +225,11 @@ class Model:
         return ridge / float(np.mean((self.noise / scale) ** 2))
 
     @property
+    def spread(self) -> Vector:
+        """Deviation of what the rest of its row does not tell of a feature: of unknown ones all."""
+        return np.where(self.known, self.noise, self.unit)
+
+    @property
     def used(self) -> NDArray[np.bool_]:
         """Which components stand out of what noise alone would make of them.
 
@@ -238,6 +248,13 @@ class Model:
         after = rows + self.head_start
         kept: Vector = self.settings.memory * (1.0 - self.fade / after)
         return kept
+
+
+def differs(a: Any, b: Any) -> NDArray[np.bool_]:
+    """Whether values are apart by more than rounding; NaN never is."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart: NDArray[np.bool_] = np.abs(a - b) > SAME * np.abs(b)
+    return apart
 
 
 def rarity_of(counts: Vector) -> Vector:
@@ -282,7 +299,7 @@ def check_model(model: Model) -> None:
     shapes = {
         "G": (R, R), "S": (R, R), "Sigma": (R, R), "unsure": (r, r), "v": (R,), "center": (m,),
         "unit": (m,), "noise": (m,), "counts": (m,), "rarity": (m,), "errors": (2, m),
-        "judged": (2, 2), "trial": (3,), "first": (3, m), "turn": (R, R),
+        "level": (m,), "judged": (2, 2), "trial": (3,), "first": (3, m), "turn": (R, R),
     }  # fmt: skip
     for name, shape in shapes.items():
         array = getattr(model, name)
@@ -293,7 +310,7 @@ def check_model(model: Model) -> None:
     for name in ("outliers", "runs"):
         array = getattr(model, name)
         _demand(array.shape == (m,) and array.dtype == np.int64, f"{name} does not fit")
-    for flags in (model.known, model.whole, model.constant):
+    for flags in (model.known, model.whole, model.constant, model.varied):
         _demand(flags.shape == (m,) and flags.dtype == np.bool_, "flags that do not fit")
     _demand(model.masks.ndim == 2 and model.masks.shape[1] == m, "masks do not fit")
     _demand(model.masks.dtype == np.bool_ and len(model.masks) > 0, "masks are none")
