@@ -3,9 +3,11 @@
 import sys
 import warnings
 
+import hypothesis
 import numpy as np
 import pytest
 import scipy.sparse
+from hypothesis import strategies as st
 
 import omfb
 from omfb import OMFB, OMFBImputer, Rule
@@ -413,3 +415,37 @@ def test_energies_that_overflow_explain_nothing():
     assert total == omfb.Info(sys.float_info.max, sys.float_info.max)
     assert total.error == 1.0
     assert total.plus(omfb.Info(1.0, 2.0)).error == 1.0
+
+
+@hypothesis.settings(max_examples=120, deadline=None)
+@hypothesis.given(
+    seed=st.integers(0, 2**32), exponent=st.sampled_from([10, 37, 100, 153, 160, 200, -100, -160]),
+    memory=st.sampled_from([0.0, 0.5, 0.9, 1.0]), lam=st.sampled_from([1e-8, 1.0, 1e8]),
+    shrink=st.sampled_from([0.0, 1.0]), smooth=st.sampled_from([0.0, 1.0]),
+    ridge=st.sampled_from([0.0, 1.0]), inner_iter=st.sampled_from([1, 3]),
+    dtype=st.sampled_from("df"), where=st.sampled_from(["all", "half", "row", "entry"]),
+)  # fmt: skip
+def test_a_step_ends_in_numbers_or_is_refused(
+    seed, exponent, memory, lam, shrink, smooth, ridge, inner_iter, dtype, where
+):
+    rng = np.random.default_rng(seed)
+    m, r, n = (int(rng.choice(some)) for some in ([3, 8, 40], [1, 2, 5], [1, 5, 20, 150]))
+    shrink = shrink if memory > 0.0 else 0.0
+    rule = Rule(
+        memory=memory, lam=lam, shrink=shrink, smooth=smooth, ridge=ridge, inner_iter=inner_iter
+    )
+    Y, some = rng.normal(size=(n, m)), (rng.integers(n), rng.integers(m))
+    Y[{"all": ..., "half": slice(n // 2, None), "row": some[0], "entry": some}[where]] *= (
+        10.0**exponent
+    )
+    with np.errstate(all="ignore"):
+        Y = Y.astype(dtype)
+    state = omfb.init(rng.normal(size=(30, m)).astype(dtype), r, rule, seed=0)
+    before = [part.copy() for part in (state.C, state.G, state.S)]
+    try:
+        after, codes, _ = omfb.step(state, Y)
+        for part in (after.C, after.G, after.S, codes):
+            assert np.isfinite(part).all()
+    except ValueError:
+        pass  # in words, which other tests read
+    assert all(map(np.array_equal, before, (state.C, state.G, state.S)))

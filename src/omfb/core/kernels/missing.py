@@ -190,9 +190,9 @@ def _learn_one(
         penalty, G_seen, b, n, S_before_inverse, rule.inner_iter, x_before
     )
     S_after = S_before + share * np.outer(x, x) if rule.memory > 0.0 and len(seen) else S
-    check_finite_step(x, k, g, np.array([epsilon]), S_after)
-    C[seen] += np.outer(given - C[seen] @ x, k)
     gk = np.outer(g, k)
-    G += gk + gk.T + epsilon * np.outer(k, k)
-    S[:] = S_after
+    C_after = C[seen] + np.outer(given - C[seen] @ x, k)
+    G_after = G + gk + gk.T + epsilon * np.outer(k, k)
+    check_finite_step(x, C_after, G_after, S_after)
+    C[seen], G[:], S[:] = C_after, G_after, S_after
     return x, before, n

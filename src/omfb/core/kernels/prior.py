@@ -51,4 +51,6 @@ def with_prior(state: State, rows: int, entries: int, residual: float) -> State:
     S_after += remembered * share * (residual / entries) * covariance
     check_finite_step(S_after)
     C = state.C @ (state.S @ inverse_of(S_after)).astype(state.C.dtype, copy=False)
-    return replace(state, C=C, G=gram(C), S=S_after, drift=0, prior=float(rule.shrink))
+    G = gram(C)
+    check_finite_step(G)
+    return replace(state, C=C, G=G, S=S_after, drift=0, prior=float(rule.shrink))

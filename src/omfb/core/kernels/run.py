@@ -18,7 +18,7 @@ from .observed import observed_gram
 from .room import Room, aligned
 from .row_products import add_row_products
 from .sequence import Block, Small, block_length, small_space
-from .shared import Matrix, Step, gram, kept_after, recompute_due, refreshed
+from .shared import Matrix, Step, check_finite_step, gram, kept_after, recompute_due, refreshed
 from .threads import Team, team
 
 # Multiply-adds of a product that OpenBLAS does at once, without arranging its inputs first.
@@ -102,9 +102,11 @@ class Run:
 
     def _learned(self, rows: int) -> State:
         """The state after so many rows, with the C of the features that they observe."""
-        small = self._small
+        small, C = self._small, self._dictionary.C
+        if C.dtype == np.float32:  # it overflows long before G does
+            check_finite_step(C)
         return replace(
-            self._state, C=self._dictionary.C, G=small.G, S=small.S, code=small.code,
+            self._state, C=C, G=small.G, S=small.S, code=small.code,
             n_seen=self._state.n_seen + rows, drift=self._drift,
             kept=kept_after(self._state, rows, self._share),
         )  # fmt: skip
