@@ -297,6 +297,7 @@ def test_products_of_rows_are_added_above_the_diagonal(many_registers, q, m, see
         N = before.copy()
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(row_products, "MANY_REGISTERS", many_registers)
+            patch.setattr(row_products, "FEW", 0)
             row_products.add_row_products(rows, slice(first, last), N)
         tolerance = 1e-12 if dtype == "d" else 1e-4
         np.testing.assert_allclose(np.triu(N), np.triu(expected), atol=tolerance)

@@ -125,8 +125,11 @@ def dense_rows(X: NDArray[Any], first_row: int = 0) -> Rows:
     Y = np.ascontiguousarray(X)
     if len(Y) <= MAX_SINGLE_ROWS and is_complete(Y.ravel()):
         return complete_rows(Y, np.arange(Y.shape[1], dtype=np.int32))
-    check_finite(Y, first_row)
-    return compressed(Y if Y.flags.writeable else Y.copy())  # see `complete_rows`
+    rows = compressed(Y if Y.flags.writeable else Y.copy())  # see `complete_rows`
+    values = rows.values
+    if not max(values.max(initial=0.0), -values.min(initial=0.0)) <= largest_allowed(Y):
+        check_finite(Y, first_row)
+    return rows
 
 
 def complete_rows(Y: NDArray[Any], features: NDArray[np.int32]) -> Rows:
@@ -179,6 +182,11 @@ def dense_with_holes(X: Any) -> NDArray[Any]:
     return dense
 
 
+def largest_allowed(Y: NDArray[Any]) -> float:
+    """Values of rows beyond which their squares would overflow."""
+    return float(np.sqrt(np.finfo(Y.dtype).max / max(Y.shape[-1], 1)))
+
+
 def check_finite(Y: NDArray[Any], first_row: int = 0, squares: bool = True) -> None:
     """Refuse infinity and, with `squares`, values whose squares would overflow."""
     infinite = np.isinf(Y)
@@ -189,8 +197,7 @@ def check_finite(Y: NDArray[Any], first_row: int = 0, squares: bool = True) -> N
             f"contains infinity{where}. Replace infinite values, by NaN if they are unknown."
         )
     largest = float(np.nanmax(np.abs(Y), initial=0.0))
-    limit = float(np.sqrt(np.finfo(Y.dtype).max / max(Y.shape[-1], 1)))
-    if squares and largest > limit:
+    if squares and largest > largest_allowed(Y):
         raise UnusableError(
             f"contains values up to {largest:.3g}, too large for {Y.dtype} beside what the model "
             f"was started with. Rescale X, or fit a new model to data of this size."

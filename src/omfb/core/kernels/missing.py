@@ -32,6 +32,7 @@ from .small import (
     dot,
     factorise,
     invert,
+    matrix,
     multiply,
     multiply_inverse,
     remember,
@@ -39,7 +40,7 @@ from .small import (
 )
 
 # Components from which on a row's few solutions cost less by factors than by an inverse.
-FACTORISED_FROM = 40
+FACTORISED_FROM = 24
 
 
 @jit
@@ -57,8 +58,7 @@ def learn_each(
     q = starts.shape[0] - 1
     r = C.shape[1]
     b = np.empty(r)
-    A = np.empty((r, r))
-    H = np.empty((r, r))
+    A, H = matrix(r, r), matrix(r, r)
     rhs = np.empty(r)
     left = np.empty(r)
     work = np.empty((7, r))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .compiling import inner_jit, jit
 from .shared import Rows
-from .small import dot
+from .small import dot, matrix
 
 # Taking the missing side off G leaves G_Ω with an error of G's size. Where the missing
 # features hold nearly all of an atom's energy, that error is too large: sum the observed side.
@@ -84,7 +84,7 @@ def observed_gram(C, G, features, out):
     """
     m, r = C.shape
     padded = (r + 3) // 4 * 4
-    strip = np.empty((padded, STRIP))
+    strip = matrix(padded, STRIP)
     total = np.empty((padded, padded))
     for j in range(r, padded):
         for s in range(STRIP):
@@ -170,9 +170,20 @@ def approach_few(C, features, values, A_inverse, errors, x):
 
 @inner_jit
 def learn_observed(C, features, values, x, k):
-    """c_i ← c_i + (y_i − c_iᵀx) k for the observed features i."""
-    for at in range(features.shape[0]):
-        i = features[at]
-        error = values[at] - dot(C[i], x)
-        for j in range(C.shape[1]):
-            C[i, j] += error * k[j]
+    """c_i ← c_i + (y_i − c_iᵀx) k for the observed features i, two at a time."""
+    count, r = features.shape[0], C.shape[1]
+    for at in range(0, count - 1, 2):
+        a, b = C[features[at]], C[features[at + 1]]
+        on_a = on_b = 0.0
+        for j in range(r):
+            on_a += a[j] * x[j]
+            on_b += b[j] * x[j]
+        on_a, on_b = values[at] - on_a, values[at + 1] - on_b
+        for j in range(r):
+            a[j] += on_a * k[j]
+            b[j] += on_b * k[j]
+    if count % 2 == 1:
+        last = C[features[count - 1]]
+        error = values[count - 1] - dot(last, x)
+        for j in range(r):
+            last[j] += error * k[j]

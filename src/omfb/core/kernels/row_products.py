@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from .compiling import inner_jit, jit
 from .shared import Matrix
 
+# Multiply-adds below which BLAS is as good, and the kernel need not be compiled.
+FEW = 1_000_000
+
 
 def _has_many_registers() -> bool:
     try:
@@ -28,7 +31,7 @@ MANY_REGISTERS = _has_many_registers()
 def add_row_products(Y: NDArray[Any], features: slice, N: Matrix) -> None:
     """Add the rows' products over these features to N, above its diagonal and on it."""
     rows = Y[:, features]
-    if not MANY_REGISTERS:
+    if not MANY_REGISTERS or len(Y) * rows.size < FEW:
         N += rows @ rows.T
     elif Y.flags.c_contiguous and Y.flags.writeable:
         _add_row_products(Y, features.start, features.stop, N)
