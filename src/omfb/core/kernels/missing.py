@@ -32,7 +32,6 @@ from .small import (
     dot,
     factorise,
     invert,
-    matrix,
     multiply,
     multiply_inverse,
     remember,
@@ -58,7 +57,8 @@ def learn_each(
     q = starts.shape[0] - 1
     r = C.shape[1]
     b = np.empty(r)
-    A, H = matrix(r, r), matrix(r, r)
+    A = np.empty((r, r))
+    H = np.empty((r, r))
     rhs = np.empty(r)
     left = np.empty(r)
     work = np.empty((7, r))

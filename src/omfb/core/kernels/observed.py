@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from .compiling import inner_jit, jit
 from .shared import Rows
-from .small import dot, matrix
+from .small import dot
 
 # Taking the missing side off G leaves G_Ω with an error of G's size. Where the missing
 # features hold nearly all of an atom's energy, that error is too large: sum the observed side.
@@ -84,7 +84,7 @@ def observed_gram(C, G, features, out):
     """
     m, r = C.shape
     padded = (r + 3) // 4 * 4
-    strip = matrix(padded, STRIP)
+    strip = np.empty((padded, STRIP))
     total = np.empty((padded, padded))
     for j in range(r, padded):
         for s in range(STRIP):

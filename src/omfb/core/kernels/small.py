@@ -28,14 +28,6 @@ SMALLEST_PRECISION = 1e-15
 
 
 @inner_jit
-def matrix(rows, columns):
-    """A matrix with anything in it that begins with a line of the cache (see `room.py`)."""
-    some = np.empty(rows * columns + 8)
-    first = -(some.ctypes.data // 8) % 8
-    return some[first : first + rows * columns].reshape((rows, columns))
-
-
-@inner_jit
 def dot(a, b):
     total = 0.0
     for i in range(a.shape[0]):
