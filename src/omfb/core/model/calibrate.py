@@ -21,6 +21,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from .check import judged_anew
+from .constant import still_constant
 from .encode import fill, settled
 from .histogram import binned
 from .learn import learn
@@ -73,7 +74,7 @@ def calibrated_by_moving(model: Model, X: Any) -> Model | None:
     ways = (_solved_again, _relearned) if small else (_solved_again,)
     sizes = [np.empty(0) for _ in ways]
     for moved in _moved(np.isnan(X), model.seed):
-        taken = moved & ~(model.constant & ~model.varied)
+        taken = moved & ~still_constant(model)
         shown = np.where(taken, np.nan, X)
         for at, way in enumerate(ways):
             sizes[at] = np.append(sizes[at], _errors(way(model, shown), X, shown, taken))

@@ -26,13 +26,14 @@ from ..kernels.threads import in_threads
 from ..state import Info
 from .check import judge_hidden, looking, outlier_limit
 from .codes import ROWS, Codes, codes_of
+from .constant import freedom_of, still_constant, with_varied
 from .hide import hide
 from .late import set_aside
 from .reach import believed
 from .revise import revised
 from .rows import Whitened, by_feature
 from .schedule import LONGEST_BATCH, batch_rows
-from .state import LEAST_SHARE, Matrix, Model, Vector, differs, inverse, rarity_of
+from .state import LEAST_SHARE, Matrix, Model, Vector, inverse, rarity_of
 
 # For the rows of a batch in the model's units, their codes, these weighted, and their gains.
 ROOM, CODES, WEIGHTED, GAINS = Room(), Room(), Room(), Room()
@@ -42,8 +43,6 @@ BELIEVED = 5
 STEPS = 32
 # Entries that are squared at a time.
 SQUARES = 1 << 13
-# Of its varying entries, degrees of freedom of a row at least.
-LEAST_FREEDOM = 0.02
 # Observed shares from which on it is faster to go through all entries than through a list of them.
 MOSTLY = 0.3
 
@@ -87,12 +86,11 @@ def mostly_observed(row: Any) -> bool:
 def next_batch(model: Model) -> Model:
     """The model at the start of a batch, and of a period if one has ended."""
     gappy = model.gappy or model.n_entries < model.n_seen * len(model.C)
-    if model.varied.any():
-        constant = model.constant & ~model.varied
-        level = np.where(constant, model.level, 0.0)
-        model = replace(model, constant=constant, level=level, varied=np.zeros_like(constant))
     left = batch_rows(model.n_seen, gappy, model.settings)
-    model = replace(looking(model), gappy=gappy, batch_left=left, rarity=rarity_of(model.counts))
+    model = replace(
+        looking(model), gappy=gappy, batch_left=left, rarity=rarity_of(model.counts),
+        constant=still_constant(model), varied=np.zeros_like(model.varied),
+    )  # fmt: skip
     if model.period_left == 0:
         return revised(model)
     return replace(model, C_codes=None, G=gram(model.C))
@@ -115,7 +113,7 @@ def _learn_rows(
     model = judge_hidden(model, hidden)
     model, known = set_aside(model, X)
     rows, q = believed(model, known, forgotten, room), X.shape[0]
-    model, constant = _constant(model, known)
+    model, constant = with_varied(model, known)
     n_entries = round(float(rows.shares.sum()) * len(model.C))
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = _left_after(keep)
@@ -124,7 +122,7 @@ def _learn_rows(
     if codes.dropped.any():
         model, rows = _without_outliers(model, rows, codes)
     leverage = _leverage(model, codes)
-    freedom = _freedom(rows, codes, constant)
+    freedom = freedom_of(rows, codes, constant)
     learned = _updated(model, rows, codes, keep, after, leverage, reuse)
     check_finite_step(codes.X, learned.S)
     faded = float(keep.prod())
@@ -147,33 +145,6 @@ def _learn_rows(
         batch_left=model.batch_left - q,
         period_left=model.period_left - q,
     ), codes.X
-
-
-def _constant(model: Model, X: Any) -> tuple[Model, NDArray[np.int64]]:
-    """The model that knows which features these rows vary; what each row has of constant ones."""
-    if not model.constant.any():
-        return model, np.zeros(X.shape[0], np.int64)
-    if scipy.sparse.issparse(X):
-        at, features = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), X.indices
-        chosen = model.constant[features] & ~np.isnan(X.data)
-        at, features, values = at[chosen], features[chosen], X.data[chosen]
-    else:
-        which = np.flatnonzero(model.constant)
-        at, columns = np.nonzero(~np.isnan(X[:, which]))
-        features = which[columns]
-        values = X[at, features]
-    varied = model.varied.copy()
-    varied[features[differs(values, model.level[features])]] = True
-    return replace(model, varied=varied), np.bincount(at, minlength=X.shape[0])
-
-
-def _freedom(rows: Whitened, codes: Codes, constant: NDArray[np.int64]) -> Vector:
-    """Degrees of freedom of each row's residuals: features that never vary add none to them.
-
-    Counted, they would make the noise of the others seem smaller, and with it more of that noise
-    worth a component, until all is explained and no noise is left.
-    """
-    return np.maximum(codes.freedom - constant, LEAST_FREEDOM * (rows.counts - constant))
 
 
 def _left_after(keep: Vector) -> Vector:

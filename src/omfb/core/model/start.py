@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 
 from ..blocks import canonical, dense_with_holes
 from ..kernels.shared import gram
+from .constant import SAME, constant_features
 from .hide import kept_back, lent_masks
 from .histogram import N_BINS
 from .schedule import batch_rows, fading, period_rows
 from .settings import Settings
-from .state import SAME, Matrix, Model, Vector, differs
+from .state import Matrix, Model, Vector
 
 # Rows of the head, and its size: what is kept of a stream before anything is learned.
 HEAD_ROWS = 400
@@ -101,7 +102,7 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
     if settings.shrink is not None:
         v[:] = 1.0 / max(settings.shrink, 1e-12)
     S = n_rows * np.eye(r + 1) + np.diag(1.0 / v)
-    constant, level = _constant(rows, seen)
+    constant, level = constant_features(rows, seen)
     fade, head_start = fading(1.0 - share, r)
     batch = batch_rows(0, gappy, settings)
     C = np.ascontiguousarray(C, dtype)
@@ -192,15 +193,6 @@ def _whole(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     whole = are(rows[:8], seen[:8])  # most that are not show it at once
     whole[whole] = are(rows[:, whole], seen[:, whole])
     return whole
-
-
-def _constant(rows: Matrix, seen: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], Vector]:
-    """Which features do not vary as far as they are seen, if others do, and what they are."""
-    known = rows if seen.all() else np.where(seen, rows, np.nan)
-    lowest, highest = np.fmin.reduce(known, axis=0), np.fmax.reduce(known, axis=0)
-    varies = differs(lowest, highest)
-    constant = ~varies & (seen.sum(axis=0) >= FEW[0]) & varies.any()
-    return constant, np.where(constant, highest, 0.0)
 
 
 def _spikes(

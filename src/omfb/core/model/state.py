@@ -14,8 +14,6 @@ Matrix = NDArray[np.float64]
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # A feature's share of the average count that its part of S is not below.
 LEAST_SHARE = 0.02
-# Beside its size, a difference as small as this is rounding.
-SAME = 1e-10
 # As many times as this, rows of a table may count that come again and again.
 MOST_PASSES = 1.5
 
@@ -129,8 +127,8 @@ class Model:
     whole : ndarray of shape (m,)
         Features of which the head held whole numbers only.
     constant, varied, level : ndarray of shape (m,)
-        Features that had not varied when the batch began, though others had, which of them have
-        since, and what they were; level is 0 of others.
+        Features that had not varied when the batch began, though others had; which of them have
+        since; and what they were.
     known : ndarray of shape (m,)
         Features whose units are known; others are missing from what is learned.
     first : ndarray of shape (3, m)
@@ -248,13 +246,6 @@ class Model:
         after = rows + self.head_start
         kept: Vector = self.settings.memory * (1.0 - self.fade / after)
         return kept
-
-
-def differs(a: Any, b: Any) -> NDArray[np.bool_]:
-    """Whether values are apart by more than rounding; NaN never is."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        apart: NDArray[np.bool_] = np.abs(a - b) > SAME * np.abs(b)
-    return apart
 
 
 def rarity_of(counts: Vector) -> Vector:
