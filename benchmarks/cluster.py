@@ -2,15 +2,18 @@
 
     python benchmarks/cluster.py [--rows 1000000] [--features 200] [--components 20] [--keep-memory]
 
-Each worker makes its chunks itself and keeps them in memory, so that learning is measured and not
-reading. The bytes that a round moves are what its tasks are pickled to, beside what is predicted: a
-state for each lane and its evidence back, some (r + 1) numbers for each feature.
+All three take turns, so that what else the machine does slows down each of them. Workers make their
+chunks themselves and keep them in memory: learning is measured, and not reading. The bytes that a
+round moves are what its tasks are pickled to, beside what is predicted: a state for each lane and
+its evidence back, some (r + 1) numbers for each feature.
 """
 
 import argparse
 import json
 import pickle
 import time
+from contextlib import ExitStack, nullcontext
+from functools import partial
 
 import dask
 import dask.array as da
@@ -49,11 +52,9 @@ def error(model, rows):
 def fitted(X, components, lanes=None, client=None):
     """The model, and what it took: seconds, and those of processors, workers' and our own."""
     began, used = time.perf_counter(), processor_time(client)
-    model = OMFB(components, random_state=0, max_iter=1).fit(X, lanes=lanes)
-    return model, {
-        "seconds": time.perf_counter() - began,
-        "processor": processor_time(client) - used,
-    }
+    with nullcontext() if client is None else client.as_current():
+        model = OMFB(components, random_state=0, max_iter=1).fit(X, lanes=lanes)
+    return model, time.perf_counter() - began, processor_time(client) - used
 
 
 def processor_time(client):
@@ -68,10 +69,31 @@ def bytes_moved(model):
     return [len(pickle.dumps(part, protocol=5)) for part in (state, evidence)]
 
 
+def cluster(stack, workers, asked):
+    """A client of so many workers, and rows that they have made; it ends with the stack."""
+    made_of = LocalCluster(
+        n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
+    )
+    client = stack.enter_context(Client(stack.enter_context(made_of)))
+    chunks = ((asked.chunk,) * (asked.rows // asked.chunk), (asked.features,))
+    lazy = da.map_blocks(made, asked.features, asked.components, chunks=chunks, dtype=np.float64)
+    with client.as_current():
+        lazy = client.persist(lazy)
+        wait(lazy)
+        OMFB(asked.components, max_iter=1).fit(lazy[: 4 * asked.chunk], lanes=2)
+    return client, lazy
+
+
+def spread(values):
+    """What is in the middle, and the least and the most."""
+    return {"median": float(np.median(values)), "of": [float(values.min()), float(values.max())]}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, value in {
         "rows": 1_000_000, "features": 200, "components": 20, "chunk": 10_000, "lanes": 32,
+        "repeats": 7,
     }.items():  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--keep-memory", action="store_true", help="see KEPT")
@@ -79,41 +101,37 @@ def main():
     asked = parser.parse_args()
     n, m, r = asked.rows, asked.features, asked.components
     test = chunk(10**6, 20_000, m, r)
-    results = []
 
     X = np.concatenate([chunk(at, asked.chunk, m, r) for at in range(n // asked.chunk)])
     OMFB(r, max_iter=1).fit(X[:2000])  # what is compiled is loaded
-    model, took = fitted(X, r)
-    results.append({"workers": 0, **took, "error": error(model, test)})
-    del X
-    for workers in (1, 2):
-        with (
-            dask.config.set(KEPT if asked.keep_memory else {}),
-            LocalCluster(
-                n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
-            ) as cluster,
-            Client(cluster) as client,
-        ):
-            lazy = da.map_blocks(
-                made, m, r, chunks=((asked.chunk,) * (n // asked.chunk), (m,)), dtype=np.float64
-            )
-            lazy = client.persist(lazy)
-            wait(lazy)
-            OMFB(r, max_iter=1).fit(lazy[: 4 * asked.chunk], lanes=2)
-            model, took = fitted(lazy, r, asked.lanes, client)
-            results.append({"workers": workers, **took, "error": error(model, test)})
+    fits = {0: partial(fitted, X, r)}
+    took = {0: [], 1: [], 2: []}
+    errors = {}
+    with ExitStack() as stack:
+        stack.enter_context(dask.config.set(KEPT if asked.keep_memory else {}))
+        for workers in (1, 2):
+            client, lazy = cluster(stack, workers, asked)
+            fits[workers] = partial(fitted, lazy, r, asked.lanes, client)
+        for _ in range(asked.repeats):
+            for workers, fit in fits.items():
+                model, *times = fit()
+                took[workers].append(times)
+                errors[workers] = error(model, test)
 
-    plain, one, two = (each["seconds"] for each in results)
+    seconds, processor = np.moveaxis(np.array([took[0], took[1], took[2]]), 2, 0)
     rounds = len(rounds_of([asked.chunk] * (n // asked.chunk), asked.lanes))
     state, evidence = bytes_moved(model)
     summary = {
         "rows": n, "features": m, "components": r, "chunk": asked.chunk, "lanes": asked.lanes,
-        "rounds": rounds, "overhead of one worker": one / plain - 1, "gain of two": one / two,
-        "overhead of one worker, processor":
-            results[1]["processor"] / results[0]["processor"] - 1,
-        "error beside the plain fit's": results[2]["error"] / results[0]["error"] - 1,
+        "rounds": rounds, "repeats": asked.repeats,
+        "overhead of one worker": spread(seconds[1] / seconds[0] - 1),
+        "gain of two": spread(seconds[1] / seconds[2]),
+        "seconds": [spread(each) for each in seconds],
+        "seconds of processors": [spread(each) for each in processor],
+        "errors": [errors[workers] for workers in fits],
+        "error beside the plain fit's": errors[2] / errors[0] - 1,
         "bytes of a state": state, "bytes of evidence": evidence,
-        "predicted bytes of the dictionary": 8 * m * (r + 1), "runs": results,
+        "predicted bytes of the dictionary": 8 * m * (r + 1),
     }  # fmt: skip
     text = json.dumps(summary, indent=1)
     print(text)

@@ -12,6 +12,7 @@ import time
 
 import numpy as np
 
+from omfb.core.kernels.threads import products_in_one_thread
 from omfb.core.model import merge
 from omfb.core.model.learn import learn
 from omfb.core.model.settings import Settings
@@ -21,8 +22,9 @@ from omfb.distributed.order import rounds_of
 CHUNK, LANES = 100_000, 1000
 
 
+@products_in_one_thread()
 def measured(n_features, components, rows=8192):
-    """Seconds to learn from a row, and to gather and merge a lane."""
+    """Seconds to learn from a row, and to gather and merge a lane, as workers do it."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, components)) @ rng.standard_normal((components, n_features))
     X += 0.5 * rng.standard_normal(X.shape)
