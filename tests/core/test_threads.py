@@ -1,11 +1,12 @@
 """BLAS has one thread while a team works, whichever threads ask for it."""
 
 import threading
+import time
 
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
-from omfb.core.kernels.threads import products_in_one_thread, team
+from omfb.core.kernels.threads import Team, products_in_one_thread, team
 
 
 def blas_threads():
@@ -68,3 +69,24 @@ def test_a_team_has_its_threads_all_the_same(before):
         alone = helpers.n_threads
     with products_in_one_thread(), team(10**9) as helpers:
         assert helpers.n_threads == alone
+
+
+def test_a_team_is_done_when_the_last_helper_is():
+    """Also if one has failed: what the others write into belongs to the caller again."""
+    ended = []
+
+    def task(at):
+        if at == 1:
+            raise ZeroDivisionError
+        time.sleep(0.2)
+        ended.append(at)
+
+    began = threading.Barrier(3)
+
+    def together(at):
+        began.wait()
+        task(at)
+
+    with pytest.raises(ZeroDivisionError):
+        Team(3).run(together, 3)
+    assert sorted(ended) == [0, 2]

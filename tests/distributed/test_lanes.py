@@ -7,7 +7,9 @@ import scipy.sparse
 
 from omfb import OMFB
 from omfb.distributed import lanes
-from omfb.distributed.lanes import After, Chunk, in_order, learn_chunk, some_of
+from omfb.distributed.lanes import After, Chunk, in_order, learn_chunk, read_chunk, some_of
+from omfb.formats import Reading, _lines
+from omfb.formats.opening import open_file
 
 from ..making import rows
 
@@ -45,3 +47,15 @@ def test_a_lane_learns_the_same_from_few_rows_at_a_time(chunk, holes, in_time, r
     assert np.isclose(parts.info.error, whole.info.error, rtol=0.1 if holes == 0.0 else 1e-9)
     assert np.array_equal(parts.last, whole.last, equal_nan=True)
     assert np.array_equal(parts.observed, whole.observed)
+
+
+@pytest.mark.parametrize("text", ["a,b\n", "a,b\n" + "1.5,2.5\n" * 100])
+def test_a_group_of_a_file_may_have_no_rows(tmp_path, monkeypatch, text):
+    """A file with a header only, and a last line that began in the stretch before."""
+    monkeypatch.setattr(_lines, "GROUP_BYTES", 4 + 8 * 99 + 1)
+    path = tmp_path / "x.csv"
+    path.write_text(text)
+    file = open_file(path, Reading.of())
+    counts = [len(read_chunk(path, Reading.of(), group)) for group in range(file.n_groups())]
+    assert sum(counts) == text.count("\n") - 1
+    assert counts[-1] == 0

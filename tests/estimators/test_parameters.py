@@ -204,3 +204,64 @@ def test_rows_that_observe_little_are_passed_over_more_often(rng, kind, n, obser
     else:
         X = kind(np.where(seen, X, np.nan))
     assert OMFB(2).fit(X).n_iter_ == passes
+
+
+@ENGINES
+def test_a_given_dictionary_says_how_many_components_there_are(rng, engine):
+    X = rows(rng, 200)
+    for count in (2, 9):
+        model = OMFB(init=rng.normal(size=(count, 10)), random_state=0, **engine).fit(X)
+        assert model.components_.shape == (count, 10)
+
+
+def test_more_atoms_than_features_are_for_the_papers_rule(rng):
+    X, init = rows(rng, 200), rng.normal(size=(12, 10))
+    with pytest.raises(ValueError, match="12 atoms for 10 features"):
+        OMFB(init=init).fit(X)
+    assert OMFB(init=init, memory=0.0).fit(X).components_.shape == (12, 10)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("center", False), ("scale", True), ("noise", "feature")]
+)
+def test_what_a_model_was_begun_with_waits_for_the_next_fit(rng, name, value):
+    X = rows(rng, 200, holes=0.1) + 5.0
+    models = [OMFB(3, random_state=0).fit(X) for _ in range(2)]
+    models[1].set_params(**{name: value})
+    assert np.array_equal(*(model.complete(X) for model in models))
+    assert np.array_equal(*(model.partial_fit(X).complete(X) for model in models))
+    assert not np.array_equal(*(model.fit(X).complete(X) for model in models))
+
+
+def test_rows_are_no_longer_in_time_if_one_says_so(rng):
+    X = np.cumsum(rows(rng, 400, holes=0.0), axis=0)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    model = OMFBImputer(3, in_time=True, random_state=0).fit(X)
+    in_time = model.complete(X)
+    model.set_params(in_time=False)
+    assert not np.allclose(model.complete(X), in_time, atol=1e-3)
+    assert np.array_equal(model.complete(X, return_std=True)[0], model.complete(X))
+    with pytest.raises(ValueError, match="in_time=True"):
+        model.forecast(3)
+    assert np.array_equal(model.set_params(in_time=True).complete(X), in_time)
+
+
+def test_outliers_are_no_longer_dropped_if_one_says_so(rng):
+    X = rows(rng, 3000, holes=0.1)
+    X[rng.random(X.shape) < 0.01] = 300.0
+    model = OMFBImputer(3, random_state=0).fit(X)
+    assert model.learner_.state.drops
+    model.set_params(outliers=False)
+    assert not model.state_in_use().drops
+    before = model.learner_.state.outliers.sum()
+    for _ in range(3):
+        model.partial_fit(X)
+    assert not model.learner_.state.drops
+    assert model.learner_.state.outliers.sum() == before
+
+
+def test_tol_waits_for_errors_that_are_judged(rng):
+    """Later passes over complete rows judge nothing: an error that stays is no reason to stop."""
+    X = rows(rng, 300)
+    assert OMFB(3, max_iter=4, tol=1e-12, random_state=0).fit(X).n_iter_ == 4
+    assert OMFB(3, max_iter=9, tol=0.5, random_state=0).fit(rows(rng, 300, holes=0.1)).n_iter_ < 9

@@ -401,3 +401,24 @@ def test_rows_far_off_are_refused_or_leave_a_finite_dictionary(rng, dtype, power
     except ValueError:
         assert np.array_equal(model.components_, before)
     assert np.isfinite(model.components_).all()
+
+
+def test_what_another_thread_learns_between_passes_is_kept(rng, small_head):
+    """`begin_pass` and `settle` change what there is when they have the lock, not before."""
+    X = rows(rng, 200, holes=0.1)
+    for change in (Learner.begin_pass, Learner.settle):
+        learner = OMFB(3, random_state=0).partial_fit(X).learner_
+        lock = learner._lock
+
+        class Late:
+            def __enter__(self, lock=lock, learner=learner):
+                learner._lock = lock
+                learner.learn(X)
+                lock.acquire()
+
+            def __exit__(self, *error, lock=lock):
+                lock.release()
+
+        learner._lock = Late()
+        change(learner)
+        assert learner.n_seen == 400

@@ -57,33 +57,31 @@ class Filler:
 
         from ..formats import Filled
 
-        missing = np.isnan(rows)
-        filled, deviations = rows.copy(), np.zeros(rows.shape)
-        if self.learn:
-            for number in range(len(rows)):
-                made, spread = self._one(rows[number : number + 1])
-                filled[number, missing[number]] = made[0, missing[number]]
-                deviations[number] = spread[0]
-        elif missing.any():
-            made, deviations = self._made(rows)
-            filled[missing] = made[missing]
-        further = self._further.columns(self.model, rows, filled, deviations, self._allowed)
+        if self.learn and len(rows) > 0:
+            each = [self.one(rows[number : number + 1]) for number in range(len(rows))]
+            filled = Filled(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
+        elif np.isnan(rows).any():
+            filled = self._told(rows, *self._made(rows))
+        else:
+            filled = self._told(rows, rows, np.zeros(rows.shape))
         if self._bar is not None:
             self._bar.update(len(rows), done)
         self._stop.check()
-        return Filled(filled, further)
+        return filled
 
     def one(self, row: Any) -> "Filled":
         """One row (1, n_features) that is filled as soon as it has come."""
+        return self._told(row, *self._one(row))
+
+    def _told(self, rows: Any, made: Any, deviations: Any) -> "Filled":
+        """Rows with what the model makes of their missing entries, and the further columns."""
         import numpy as np
 
         from ..formats import Filled
 
-        missing = np.isnan(row)
-        filled = row.copy()
-        made, deviations = self._one(row)
+        missing, filled = np.isnan(rows), rows.copy()
         filled[missing] = made[missing]
-        columns = self._further.columns(self.model, row, filled, deviations, self._allowed)
+        columns = self._further.columns(self.model, rows, filled, deviations, self._allowed)
         return Filled(filled, columns)
 
     def remember(self, row: Any) -> None:

@@ -50,7 +50,7 @@ class Further:
         if not _knows_noise(learner):
             return False
         state = learner.used()
-        return bool(state.settings.in_time and state.memory is not None)
+        return state.memory is not None
 
     def names(self, features: list[str]) -> list[str]:
         """Names of the further columns."""

@@ -54,7 +54,7 @@ def without_outliers(learner: "Learner") -> "Learner":
     if not isinstance(now.state, Model):
         return learner
     settings = replace(now.state.settings, outliers=False)
-    state = replace(now.state, settings=settings, looks=False, drops=False)
+    state = learner.engine.with_rule(now.state, settings)
     snapshot = replace(learner.snapshot(), rule=settings, now=replace(now, state=state))
     return Learner.from_snapshot(snapshot)
 

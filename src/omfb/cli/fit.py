@@ -210,10 +210,10 @@ def _model(parameters: dict[str, Any], decompose: bool) -> Any:
 
 
 def _check_source(model: Any, source: Any) -> None:
-    from ..estimators.parameters import check_init
+    from ..estimators.parameters import check_init, plan_of
 
     with _usage_errors():
-        check_init(model.init, model.n_components, source.n_features)
+        check_init(model.init, plan_of(model), source.n_features)
     if not source.rereadable and (model.max_iter or 1) > 1:
         raise UsageError(f"{source.name} can be read once only: drop --max-iter, or save it")
 

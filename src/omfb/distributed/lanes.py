@@ -75,7 +75,8 @@ def read_chunk(path: Path, reading: Reading, group: int) -> NDArray[Any]:
     """The rows of one group of a file."""
     file = open_file(path, reading)
     try:
-        return np.concatenate([*read_group(file, group)])
+        none = np.empty((0, file.n_features), file.dtype)
+        return np.concatenate([none, *read_group(file, group)])
     finally:
         file.close()
 

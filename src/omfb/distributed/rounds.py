@@ -108,6 +108,7 @@ class Rounds(Source):
         lengths = gathered(client, client.compute([delayed(len)(chunk) for chunk in chunks]))
         rounds = cls(chunks, lengths, files.n_features, files.dtype, client, lanes)
         rounds.name, rounds.feature_names = files.name, files.feature_names
+        rounds.time_column = files.time_column
         return rounds
 
     def blocks(
@@ -169,12 +170,12 @@ class Rounds(Source):
         from dask import delayed
 
         assert self.n_rows is not None
-        count, each = len(self._chunks), n_rows
+        count, each, seed = len(self._chunks), n_rows, None
         if self.n_rows > n_rows:
-            count = min(SAMPLED_CHUNKS, count)
+            count, seed = min(SAMPLED_CHUNKS, count), 0
             each = -(-n_rows // count)
         which = np.linspace(0, len(self._chunks) - 1, count).astype(int)
-        chunks = [self._rows(at, 0)[:each] for at in which]
+        chunks = [self._rows(at, seed)[:each] for at in which]
         return self._computed(delayed(np.concatenate)(chunks))[:n_rows]
 
     def last_rows(self, n_rows: int) -> Any:

@@ -13,14 +13,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..streams.base import SourceLostError
+
 # Seconds after which to look whether there still are workers.
 LOOK_AFTER = 5.0
 # How long a cluster may have none, unless Dask is configured to say so.
 PATIENCE = "5 minutes"
 
 
-class ClusterError(OSError):
-    """A cluster that can do no more; what was learned until then is in the checkpoint."""
+class ClusterError(SourceLostError):
+    """A cluster that can do no more.
+
+    What was learned until then is in the checkpoint, but for a dictionary that was spread over it.
+    """
 
 
 def client_at_hand() -> Any:

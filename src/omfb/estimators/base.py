@@ -26,7 +26,13 @@ from ..streams.frames import checked_frame, has_columns
 from .belief import BeliefMixin
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
 from .files import SavedMixin, file_header
-from .parameters import Plan, check_init, check_parameters, passes_for, plan_of
+from .parameters import (
+    Plan,
+    check_init,
+    check_parameters,
+    passes_for,
+    plan_of,
+)
 from .validation import Checked, first_rows, has_times, next_rows
 
 
@@ -274,7 +280,10 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
 
     @property
     def prequential_error_(self) -> float:
-        """Relative error over the last pass, of each row before the dictionary learned from it."""
+        """Relative error over the last pass of entries that were hidden from the model.
+
+        Of a rule that is given in full: of each row before the dictionary learned from it.
+        """
         return self.learner_.error
 
     @property
@@ -308,7 +317,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         return Learner(
             plan.n_components,
             plan.rule,
-            init=check_init(self.init, plan.n_components, n_features),
+            init=check_init(self.init, plan, n_features),
             seed=int(rng.randint(2**31)),
             feature_names=names,
             engine=plan.engine,

@@ -42,7 +42,8 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
     inner_iter : int or None, default=None
         Alternations between codes and dictionary for each update. None is 1 (2 with `memory=0`).
     batch_size : int or None, default=None
-        Rows that share one update. None begins with 16 and ends with 64 (1 with `memory=0`).
+        Rows that share one update. None grows from 16 to 256, of complete rows from 256 to 1024 (1
+        with `memory=0`).
     center : bool or None, default=None
         Whether a mean is learned. None is True.
     scale : bool or None, default=None

@@ -4,7 +4,7 @@ Each error names the parameter and what to do.
 """
 
 import math
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +19,8 @@ from ..streams.base import HintedError, Source
 RULE_NAMES = tuple(field.name for field in fields(Rule))
 """Parameters that are handed to the `Rule` or the `Settings`, which check them."""
 FLAGS = ("center", "scale", "outliers", "in_time", "integers")
+OF_A_FIT = ("n_components", "center", "scale", "noise")
+"""What a model was begun with: another value waits for the next fit."""
 MAY_BE_FOUND = ("center", "scale", "in_time")
 # Rows that a fit learns from at least, if as many passes suffice, where nobody says how many.
 ENOUGH_ROWS, MOST_PASSES = 4000, 3
@@ -53,10 +55,12 @@ def plan_of(model: Any, in_time: bool = False, found: Any = None) -> Plan:
     n_components = model.n_components
     if n_components is not None:
         n_components = checked_count("n_components", n_components, "how many atoms at most")
+    elif not isinstance(model.init, str) and len(shape := init_array(model.init).shape) == 2:
+        n_components = checked_count("n_components", shape[0], "the atoms of init")
     memory = checked_number("memory", model.memory, *NUMBERS["memory"])
     if memory == 0.0 or not _finds_anything(model):
         return Plan(BROYDEN, _rule(model), n_components)
-    return Plan(BAYES, _settings(model, in_time, found), n_components)
+    return Plan(BAYES, _settings(model, n_components, in_time, found), n_components)
 
 
 def _finds_anything(model: Any) -> bool:
@@ -78,25 +82,29 @@ def _rule(model: Any) -> Rule:
     return rule
 
 
-def _settings(model: Any, in_time: bool, found: Any) -> Settings:
-    def chosen(name: str, default: Any) -> Any:
+def _settings(model: Any, n_components: int | None, in_time: bool, found: Any) -> Settings:
+    def given(name: str, default: Any) -> Any:
         value = getattr(model, name)
-        if value is None and isinstance(found, Settings):
-            return getattr(found, name)
         return default if value is None else value
 
-    smooth = None
+    smooth = 0.0
     if model.smooth is not None:
         smooth = checked_number("smooth", model.smooth, *NUMBERS["smooth"])
-    return Settings(
-        n_components=found.n_components if isinstance(found, Settings) else model.n_components,
+    settings = Settings(
+        n_components=n_components,
         **{name: getattr(model, name) for name in RULE_NAMES},
-        center=bool(chosen("center", True)),
-        scale=bool(chosen("scale", model.wants_scale)),
-        noise=chosen("noise", "feature" if model.wants_scale else "shared"),
+        center=bool(given("center", True)),
+        scale=bool(given("scale", model.wants_scale)),
+        noise=given("noise", "feature" if model.wants_scale else "shared"),
         outliers=bool(model.outliers),
-        in_time=bool(chosen("in_time", in_time or (smooth or 0.0) > 0.0)),
+        in_time=bool(given("in_time", in_time or smooth > 0.0)),
     )
+    if not isinstance(found, Settings):
+        return settings
+    begun = {name: getattr(found, name) for name in OF_A_FIT}
+    if model.in_time is None:
+        begun["in_time"] = found.in_time
+    return replace(settings, **begun)
 
 
 def check_parameters(model: Any, in_time: bool = False) -> Plan:
@@ -140,15 +148,20 @@ def passes_for(model: Any, plan: Plan, source: Source) -> int:
     return max(1, min(MOST_PASSES, math.ceil(ENOUGH_ROWS / n_rows)))
 
 
-def check_init(init: Any, n_components: int | None, n_features: int) -> Any:
+def check_init(init: Any, plan: Plan, n_features: int) -> Any:
     """The given first dictionary as a float array, or the name of a way to make it as it is."""
     if isinstance(init, str):
         return init
     init = init_array(init)
-    expected = (len(init) if n_components is None and init.ndim else n_components, n_features)
+    expected = (plan.n_components or len(init), n_features)
     if init.shape != expected:
         raise ValueError(
             f"init has shape {init.shape}, expected (n_components, n_features) = {expected}."
+        )
+    if plan.engine is BAYES and len(init) > n_features:
+        raise ValueError(
+            f"init has {len(init)} atoms for {n_features} features. Give no more atoms than "
+            f"features, or follow the paper's rule (memory=0)."
         )
     return init
 

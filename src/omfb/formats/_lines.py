@@ -4,6 +4,7 @@ import stat
 import time
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -180,8 +181,8 @@ class StreamedLines(LineSource):
     _preamble: bytes
 
     @abstractmethod
-    def begin(self) -> LineReader:
-        """A reader that is at the first row."""
+    def begun(self) -> AbstractContextManager[LineReader]:
+        """A reader that is at the first row, until nobody reads on."""
 
     def preamble(self) -> bytes:
         """See `LineSource.preamble`."""
@@ -201,16 +202,17 @@ class StreamedLines(LineSource):
 
     def parsed_chunks(self) -> Iterator[tuple[bytes, NDArray[Any], float | None]]:
         """See `LineSource.parsed_chunks`."""
-        done, lines, reader = 0, self.lines.header_lines, self.begin()
-        while chunk := reader.chunk(GROUP_BYTES >> 3):
-            try:
-                rows = self.lines.parse(chunk)
-            except RowError as error:
-                self.before_error()
-                raise located(error, self.name, done, lines) from None
-            done += len(rows)
-            lines += chunk.count(b"\n")
-            yield chunk, rows, None
+        done, lines = 0, self.lines.header_lines
+        with self.begun() as reader:
+            while chunk := reader.chunk(GROUP_BYTES >> 3):
+                try:
+                    rows = self.lines.parse(chunk)
+                except RowError as error:
+                    self.before_error()
+                    raise located(error, self.name, done, lines) from None
+                done += len(rows)
+                lines += chunk.count(b"\n")
+                yield chunk, rows, None
 
     def parse_line(self, line: bytes, rows: int, lines: int) -> NDArray[Any]:
         """One line as (1, n_features), so many rows and lines having come before it."""
@@ -236,21 +238,24 @@ class CompressedLines(StreamedLines):
 
     def __init__(self, format: LineFormat, path: Path, reading: Reading) -> None:
         self.path = path
-        reader = LineReader(open_compressed(path), str(path))
-        first = reader.line()
-        if not first:
-            raise DataError(f"{path}: the file is empty.")
-        sample = [first, *reader.arrived()[: SAMPLE_LINES - 1]]
+        with closing(open_compressed(path)) as stream:
+            reader = LineReader(stream, str(path))
+            first = reader.line()
+            if not first:
+                raise DataError(f"{path}: the file is empty.")
+            sample = [first, *reader.arrived()[: SAMPLE_LINES - 1]]
         lines = format.detect(sample, str(path), reading)
         self._know(format, lines, str(path))
         self._preamble = _preamble(first, lines)
 
-    def begin(self) -> LineReader:
-        """See `StreamedLines.begin`."""
-        reader = LineReader(open_compressed(self.path), self.name)
-        first = reader.line()
-        reader.back(first[len(self._preamble) :])
-        return reader
+    @contextmanager
+    def begun(self) -> Iterator[LineReader]:
+        """See `StreamedLines.begun`."""
+        with closing(open_compressed(self.path)) as stream:
+            reader = LineReader(stream, self.name)
+            first = reader.line()
+            reader.back(first[len(self._preamble) :])
+            yield reader
 
 
 class PipeSource(StreamedLines):
@@ -266,9 +271,9 @@ class PipeSource(StreamedLines):
         self.reader, self._preamble = reader, before
         reader.idle = self.idle
 
-    def begin(self) -> LineReader:
-        """See `StreamedLines.begin`: a pipe has only one beginning."""
-        return self.reader
+    def begun(self) -> AbstractContextManager[LineReader]:
+        """See `StreamedLines.begun`: a pipe has only one beginning."""
+        return nullcontext(self.reader)
 
     def before_error(self) -> None:
         """Ctrl-C ends the writer, too, amid a line: whoever wants to stop is heard first."""

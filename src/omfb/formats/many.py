@@ -38,6 +38,8 @@ class ManyFiles(GroupedSource):
         self.n_features, self.feature_names = first.n_features, first.feature_names
         self.dtype = np.result_type(*(file.dtype for file in self._files))
         self.notes = tuple(note for file in self._files for note in file.notes)
+        if len(paths) == 1:  # of several, nobody knows whether one goes on where another ends
+            self.time_column = first.time_column
         lengths = [file.n_rows for file in self._files]
         self.n_rows = None if None in lengths else sum(length or 0 for length in lengths)
         self.groups = [

@@ -32,10 +32,11 @@ from .npy import (
 from .reading import Reading
 from .registry import Fill, Format, TableSource, Writer
 
-# What Python's and SciPy's readers raise for a damaged archive.
+# What Python's and SciPy's readers raise for a damaged archive. Without room for a good one they
+# raise MemoryError, which is no fault of it.
 ZIP_FAULTS = (
-    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, OSError, ValueError,
-    LookupError, RuntimeError, *HEADER_FAULTS,
+    zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, LookupError,
+    RuntimeError, *(fault for fault in HEADER_FAULTS if fault is not MemoryError),
 )  # fmt: skip
 # What is read at a time.
 PART_BYTES = 1 << 22

@@ -76,7 +76,7 @@ class Bayes:
 
     def fill(self, state: Model, rows: Any) -> Matrix:
         """See `Engine.fill`."""
-        if state.settings.in_time and state.memory is not None:
+        if state.memory is not None:
             return fill_in_time(state, rows).rows
         return coding.fill(state, rows).rows
 
@@ -150,7 +150,12 @@ class Bayes:
 
     def with_rule(self, state: Model, rule: Settings) -> Model:
         """See `Engine.with_rule`."""
-        return state if rule == state.settings else replace(state, settings=rule)
+        if rule == state.settings:
+            return state
+        return replace(
+            state, settings=rule, memory=state.memory if rule.in_time else None,
+            looks=state.looks and rule.outliers, drops=state.drops and rule.outliers,
+        )  # fmt: skip
 
     def at_hand(self, state: Model) -> Model:
         """See `Engine.at_hand`."""

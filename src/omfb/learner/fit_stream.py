@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
 from ..streams.ahead import AHEAD
-from ..streams.base import Blocks, observed_features
+from ..streams.base import Blocks, SourceLostError, observed_features
 from .checkpoints import Checkpoints, Place, resumed
 from .learner import Learner, Snapshot
 
@@ -148,12 +148,16 @@ def fit_stream(
             rng = np.random.RandomState(0)  # the caller's is left alone
             at = _At(resumed(learner, saver, source, max_iter), learner.snapshot())
         fit = _Fit(learner, source, max_iter, tol, shuffle, rng, saver, on_block, learn, at)
+        idle_before = source.on_idle
         try:
             fit.run(passes)
-        except (StopFitting, KeyboardInterrupt):
+        except (StopFitting, KeyboardInterrupt, SourceLostError):
             if fit.at.snapshot.n_seen:
-                saver.save(fit.at.snapshot, fit.at.place)
+                with suppress(SourceLostError):  # what is learned may be lost with it
+                    saver.save(fit.at.snapshot, fit.at.place)
             raise
+        finally:
+            source.on_idle = idle_before
         return fit.at.place
 
 
@@ -243,7 +247,8 @@ class _Fit:
         """Go to the beginning of the next pass, or to the end."""
         place, error = self.at.place, self._learner.error
         gained = place.error_before - error
-        stop = stop or (self._tol > 0.0 and gained < self._tol * place.error_before)
+        if self._learner.judges or gained != 0.0:  # else nothing was judged in this pass
+            stop = stop or (self._tol > 0.0 and gained < self._tol * place.error_before)
         if stop or place.number >= self._max_iter:
             self._conclude()
             place = replace(place, finished=True)

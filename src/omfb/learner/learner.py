@@ -127,15 +127,19 @@ class Learner:
     def now(self) -> Now:
         """What was learned so far. As long as it is held, its arrays stay as they are."""
         now = self._now
+        if now is not None and now.state is not None:
+            return now
+        with self._lock:
+            return self._with_state()
+
+    def _with_state(self) -> Now:
+        """`now`, for those who hold the lock."""
+        now = self._now
         if now is None:
             raise ValueError("Nothing was learned yet: call `learn` first.")
         if now.state is None:
-            with self._lock:
-                now = self._now
-                assert now is not None
-                if now.state is None:
-                    state, _, info = self._first_learned(now.head, self._rule)
-                    now = self._now = replace(now, state=state, totals=info)
+            state, _, info = self._first_learned(now.head, self._rule)
+            now = self._now = replace(now, state=state, totals=info)
         return now
 
     @property
@@ -185,8 +189,13 @@ class Learner:
 
     @property
     def error(self) -> float:
-        """Relative error over the pass, of each row before the dictionary learned from it."""
+        """Relative error over the pass, of what each row tells before it was learned from."""
         return self.now.totals.error
+
+    @property
+    def judges(self) -> bool:
+        """Whether rows to come are judged: later passes over complete rows may not be."""
+        return self.engine.judges(self.state)
 
     @property
     def components(self) -> NDArray[Any]:
@@ -256,16 +265,15 @@ class Learner:
 
     def begin_pass(self) -> None:
         """Begin another pass over the rows: energies are counted anew, if there will be any."""
-        now = self.now
         with self._lock:
+            now = self._with_state()
             state = self.engine.begin_pass(now.state)
             self._now = Now(state, NOTHING if self.engine.judges(state) else now.totals)
 
     def conclude(self, sample: GetRows, last_rows: GetRows) -> None:
         """Find what is left to find at the end of a fit; see `Engine.conclude`."""
         with self._lock:
-            now = self._now
-            assert now is not None
+            now = self._with_state()
             rows: list[Any] = []
 
             def kept() -> Any:
@@ -280,9 +288,8 @@ class Learner:
 
     def settle(self) -> None:
         """Take the first dictionary as settled: the rows so far are all that it depends on."""
-        now = self.now
         with self._lock:
-            self._now = replace(now, head=None)
+            self._now = replace(self._with_state(), head=None)
 
     def snapshot(self) -> Snapshot:
         """All that the learner is at this moment."""

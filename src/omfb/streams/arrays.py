@@ -76,13 +76,14 @@ class ArraySource(Source):
     ) -> Blocks:
         """See `Source.blocks`. Of a memory-mapped file, no more than a block stays in memory."""
         n = self._X.shape[0]
-        self._order = None
+        order = None
         if shuffle:
             any_row = shuffle == "uniform"
-            self._order = np.asarray(rng.randint(n, size=n) if any_row else rng.permutation(n))
+            order = np.asarray(rng.randint(n, size=n) if any_row else rng.permutation(n))
+        self._order = order
         for start in range(position or 0, n, length):
             end = min(start + length, n)
-            yield self._floats(self._block(start, end)), end
+            yield self._floats(self._block(start, end, order)), end
 
     def row_number(self, block_length: int, position: Position, at: int) -> int:
         """See `Source.row_number`."""
@@ -91,14 +92,13 @@ class ArraySource(Source):
 
     def stored_blocks(self, length: int) -> Iterator[Any]:
         """The rows in order, in the type in which they are stored."""
-        self._order = None
         for start in range(0, self._X.shape[0], length):
-            yield self._block(start, min(start + length, self._X.shape[0]))
+            yield self._block(start, min(start + length, self._X.shape[0]), None)
 
-    def _block(self, start: int, end: int) -> Any:
-        rows = self._rows(slice(start, end) if self._order is None else self._order[start:end])
+    def _block(self, start: int, end: int, order: NDArray[np.int64] | None) -> Any:
+        rows = self._rows(slice(start, end) if order is None else order[start:end])
         if self._mapped is not None:
-            rows = np.array(rows) if self._order is None else rows
+            rows = np.array(rows) if order is None else rows
             self._mapped.madvise(mmap.MADV_DONTNEED)
         return rows
 

@@ -52,6 +52,10 @@ class DataError(HintedError):
     """Something in the data that cannot be used: the message names file, row and column."""
 
 
+class SourceLostError(OSError):
+    """A source that gives no more rows, though it has some: what was learned is worth keeping."""
+
+
 class Note(NamedTuple):
     """What was taken for what where the data left room for doubt, and who can say otherwise."""
 

@@ -13,7 +13,7 @@ Not Numba's parallel loops: those end the process when it was forked, and take s
 import os
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager, nullcontext, suppress
 from functools import cache
 from itertools import count
@@ -130,9 +130,10 @@ class Team:
         try:
             take()
         finally:
-            for helper in helpers:
-                if not helper.cancel():
-                    helper.result()
+            taken = [helper for helper in helpers if not helper.cancel()]
+            wait(taken)
+        for helper in taken:
+            helper.result()
 
 
 @contextmanager

@@ -101,7 +101,8 @@ def looking(model: Model) -> Model:
     worth = votes > max(WORTH * count, SURE * float(np.sqrt(squares)))
     if model.checked < FIRST_CHECKS:  # nothing is known yet but what the head showed
         return model
-    return replace(model, looks=bool(model.settings.outliers and heavy), drops=bool(worth))
+    asked = model.settings.outliers
+    return replace(model, looks=bool(asked and heavy), drops=bool(asked and worth))
 
 
 def judged_anew(model: Model, X: Any) -> Model:

@@ -37,7 +37,7 @@ from .state import LEAST_SHARE, Matrix, Model, Vector, inverse, rarity_of
 
 # For the rows of a batch in the model's units, their codes, these weighted, and their gains.
 ROOM, CODES, WEIGHTED, GAINS = Room(), Room(), Room(), Room()
-# So many outliers in a row are a change of level: they are believed.
+# What comes after so many outliers in a row is a change of level, and believed.
 BELIEVED = 5
 # Rows whose steps are made together: their number grows with its square.
 STEPS = 32

@@ -30,7 +30,7 @@ class Settings:
     inner_iter : int or None
         Alternations between codes and dictionary; None is 1.
     batch_size : int or None
-        Rows whose codes come from the same dictionary; None begins with 16 and ends with 256.
+        Rows whose codes come from the same dictionary; None grows, see `schedule.py`.
     center, scale : bool
         Whether a mean is learned, and whether features are measured in deviations of their own.
     noise : {"shared", "feature"}
