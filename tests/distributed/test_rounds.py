@@ -242,3 +242,17 @@ def test_workers_change_nothing(one_process, client, rng, tmp_path):
     model.fit_source(Rounds.of_collection(X, client, 8), on_block=disturb)
     assert len(killed) == 2
     assert saved(model, tmp_path) == expected
+
+
+@pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
+def test_a_column_may_begin_after_the_first_chunks(rng, one_process, estimator):
+    """Lanes find units of their own for it; the merged model has one, from all of them."""
+    T = rows(rng, 4000, 8) + 100.0
+    X = T.copy()
+    X[:1500, 0] = np.nan
+    model = estimator(3, random_state=0, shuffle=False).fit(da.from_array(X, chunks=(250, 8)))
+    assert abs(model.mean_[0] - 100.0) < 1.0
+    hidden = T[3000:].copy()
+    hidden[:, 0] = np.nan
+    error = (model.complete(hidden) - T[3000:])[:, 0]
+    assert np.sqrt(np.mean(error**2)) < 0.5 * T[:, 0].std()

@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 
 from omfb import OMFB, OMFBImputer
@@ -131,3 +133,42 @@ def test_the_imputer_fills_holes_in_a_pipeline(rng):
     filled = pipeline[0].transform(X)
     assert np.array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
     assert np.array_equal(filled, pipeline[0].complete(X))
+
+
+@FRAMES
+@pytest.mark.parametrize("text", [False, True])
+def test_columns_are_filled_by_their_names_whatever_their_order(rng, library, text):
+    X = rows(rng, 200, 3, holes=0.1) * [1.0, 10.0, 100.0] + [0.0, 1e3, 1e6]
+    frame = library.DataFrame({"a": X[:, 0], "b": X[:, 1], "c": X[:, 2]})
+    model = OMFBImputer(2, random_state=0).fit(frame)
+    order = ["c", "a", "b"]
+    other = frame[order]
+    if text:
+        word = {"word": ["x"] * 200}
+        other = other.assign(**word) if library is pd else other.with_columns(word=pl.lit("x"))
+    whole, low, high = model.complete(frame), *model.interval(frame)
+    for given, answer in zip(
+        (whole, low, high), (model.complete(other), *model.interval(other)), strict=True
+    ):
+        assert list(answer.columns)[:3] == order
+        assert np.array_equal(answer[order].to_numpy(), given[order].to_numpy())
+
+
+def test_output_frames_hold_what_is_passed_through(rng, tmp_path):
+    X = pd.DataFrame(rows(rng, 60, 3, holes=0.2), columns=list("abc"))
+    X.insert(1, "town", ["x", "y"] * 30)
+    model = OMFBImputer(2, random_state=0).set_output(transform="pandas").fit(X)
+    assert list(model.get_feature_names_out()) == list(X.columns)
+    assert list(model.get_feature_names_out(X.columns)) == list(X.columns)
+    assert list(model.feature_names_in_) == list("abc")
+    model.save(tmp_path / "m.omfb")
+    loaded = OMFBImputer.load(tmp_path / "m.omfb").set_output(transform="pandas")
+    for each in (model, loaded):
+        filled = each.transform(X)
+        assert list(filled.columns) == list(X.columns)
+        assert not filled.isna().any(axis=None)
+    columns = ColumnTransformer([("i", clone(model), list(X.columns))]).set_output(
+        transform="pandas"
+    )
+    assert list(columns.fit_transform(X).columns) == [f"i__{name}" for name in X.columns]
+    assert list(model.fit(X[["a", "b"]]).get_feature_names_out()) == ["a", "b"]

@@ -109,3 +109,51 @@ def test_a_search_picks_the_model_that_fills_hidden_cells_best(name):
         model = OMFB(random_state=0, max_iter=1, **parameters).fit(shown)
         errors.append(np.sqrt(np.mean((model.complete(shown) - X)[hidden] ** 2)))
     assert errors[search.best_index_] <= 1.05 * min(errors)
+
+
+def test_times_that_do_not_rise_are_told_and_not_used(rng):
+    times = pd.date_range("2026-01-01", periods=500, freq="h")
+    X = pd.DataFrame(np.cumsum(rows(rng, 500, 6), axis=0), index=times)
+    X = X.mask(rng.random(X.shape) < 0.1)
+    model = OMFBImputer(random_state=0).fit(X)
+    alone = OMFBImputer(random_state=0).fit(X).set_params(in_time=False)
+    shuffled = X.sample(frac=1.0, random_state=0)
+    with pytest.warns(UserWarning, match="sort_index"):
+        pd.testing.assert_frame_equal(model.complete(shuffled), alone.complete(shuffled))
+    with pytest.warns(UserWarning, match="sort_index"):
+        low, high = model.interval(shuffled)
+    for bound, expected in zip((low, high), alone.interval(shuffled), strict=True):
+        pd.testing.assert_frame_equal(bound, expected)
+    with pytest.warns(UserWarning, match="sort_index"):
+        fitted = OMFBImputer(random_state=0).fit(shuffled)
+    assert not fitted.learner_.state.settings.in_time
+    assert model.learner_.state.settings.in_time
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.7])
+def test_outages_of_smooth_series_are_bridged_as_well_as_by_a_line(shared):
+    """Series that have little to do with each other, each off for 20 rows at a time."""
+    ours, lines, held = [], [], []
+    for seed in (101, 7):
+        rng = np.random.default_rng(seed)
+        noise = rng.standard_normal((2000, 9))
+        X = np.empty_like(noise)
+        X[0] = 7.0 * noise[0]
+        for t in range(1, 2000):
+            X[t] = 0.99 * X[t - 1] + noise[t]
+        X = np.sqrt(1.0 - shared) * X[:, :8] + np.sqrt(shared) * X[:, 8:]
+        off = np.zeros(X.shape, bool)
+        for i in range(8):
+            for first in rng.integers(0, 1970, 5):
+                off[first : first + 20, i] = True
+        table = pd.DataFrame(X).mask(off | (rng.random(X.shape) < 0.05))
+        model = OMFBImputer(in_time=True, random_state=0).fit(table)
+        for filled, errors in (
+            (model.complete(table), ours),
+            (table.interpolate(limit_direction="both"), lines),
+        ):
+            errors.append(np.mean((filled.to_numpy() - X)[off] ** 2))
+        low, high = (bound.to_numpy() for bound in model.interval(table))
+        held.append(np.mean((low <= X)[off] & (high >= X)[off]))
+    assert np.mean(ours) < (1.15 if shared == 0.0 else 0.95) * np.mean(lines)
+    assert 0.8 < np.mean(held) < 0.97

@@ -2,6 +2,7 @@
 
 import os
 import warnings
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -33,7 +34,12 @@ from .parameters import (
     passes_for,
     plan_of,
 )
-from .validation import Checked, first_rows, has_times, next_rows
+from .validation import Checked, first_rows, has_times, is_out_of_order, next_rows
+
+OUT_OF_ORDER = (
+    "The times of X's index do not rise from row to row, so that rows are not filled from their "
+    "neighbours: X.sort_index() lets them be, and in_time=False says that they should not."
+)
 
 
 class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -133,6 +139,8 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
     def _fit(self, X: Any, lanes: int | None, **how: Any) -> Self:
         in_time = has_times(X)
         plan = check_parameters(self, in_time)
+        if self.in_time is None and is_out_of_order(X):
+            warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=4)
         source = self._rounds(X, plan, lanes) or self._source(X)
         max_iter = passes_for(self, plan, source)
         passes = Passes(self, max_iter, X)
@@ -225,7 +233,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
     def _filled(self, X: Any) -> NDArray[Any]:
         learner = self.learner_
         rows = self._rows(learner, X)
-        return self._bounded(learner.fill(rows, self._plan(learner).rule), rows)
+        return self._bounded(learner.fill(rows, self._rule_for(X)), rows)
 
     def score(self, X: Any, y: Any = None) -> float:
         """How well entries of X are predicted that did not make the codes of their rows.
@@ -310,6 +318,14 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
                 "rule that is given in full, as memory=0 is, finds nothing): fit again."
             )
         return plan
+
+    def _rule_for(self, X: Any) -> Any:
+        """How rows are filled: from their neighbours, unless an index says that they have none."""
+        rule = self._plan(self.learner_).rule
+        if getattr(rule, "in_time", False) and is_out_of_order(X):
+            warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=5)
+            return replace(rule, in_time=False)
+        return rule
 
     def _new_learner(
         self, plan: Plan, n_features: int, rng: np.random.RandomState, names: list[str] | None

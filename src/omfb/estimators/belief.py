@@ -10,7 +10,7 @@ from sklearn.utils.metaestimators import available_if
 from ..core.blocks import dense_with_holes
 from ..core.model import encode, histogram
 from ..core.model.in_time import fill_in_time, forecast
-from ..core.model.state import Model
+from ..core.model.state import Model, Vector
 from ..core.rule import checked_count, checked_number
 from ..distributed.lazy import EACH, LIKE, Columns, is_dask, lazily
 from ..learner.bayes import BAYES, explained
@@ -62,11 +62,9 @@ class BeliefMixin:
             return lazily(self, "complete", X, LIKE, *also, return_std=return_std)
         if not return_std:
             return self._like(X, self._filled(X))  # type: ignore[attr-defined]
-        filled, deviations = self._with_deviations(X)
+        filled, deviations, errors = self._with_deviations(X)
         with quiet():
-            deviations = within_range(
-                histogram.calibration(histogram.errors_of(self._belief())) * deviations
-            )
+            deviations = within_range(histogram.calibration(errors) * deviations)
         return self._like(X, filled), deviations
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
@@ -87,10 +85,10 @@ class BeliefMixin:
         """
         if is_dask(X):
             return lazily(self, "interval", X, LIKE, LIKE, level=level)
-        filled, deviations = self._with_deviations(X)
+        filled, deviations, errors = self._with_deviations(X)
         rows = self._given(X)
         with quiet():
-            half = _width(histogram.errors_of(self._belief()), level) * deviations
+            half = _width(errors, level) * deviations
             sides = (within_range(filled + side * half) for side in (-1.0, 1.0))
             low, high = (self._bounded(side, rows) for side in sides)
         return self._like(X, low), self._like(X, high)
@@ -242,9 +240,9 @@ class BeliefMixin:
             )
         return state
 
-    def _belief(self) -> Model:
+    def _belief(self, rule: Any = None) -> Model:
         learner = self.learner_  # type: ignore[attr-defined]
-        state = learner.used(self._plan(learner).rule)  # type: ignore[attr-defined]
+        state = learner.used(rule or self._plan(learner).rule)  # type: ignore[attr-defined]
         if not isinstance(state, Model):
             raise ValueError(
                 "A rule that is given in full, as memory=0 is, knows nothing of noise: leave "
@@ -255,13 +253,15 @@ class BeliefMixin:
     def _given(self, X: Any) -> Any:
         return self._rows(self.learner_, X)  # type: ignore[attr-defined]
 
-    def _with_deviations(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64]]:
-        model, rows = self._belief(), self._given(X)
+    def _with_deviations(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64], Vector]:
+        """Filled rows, the deviation of each entry, and the histogram of errors in these units."""
+        model, rows = self._belief(self._rule_for(X)), self._given(X)  # type: ignore[attr-defined]
         fill = fill_in_time if model.memory is not None else encode.fill
         with quiet():
             filled, deviations = fill(model, rows, deviations=True)
         assert deviations is not None
-        return self._bounded(made_finite(filled, rows), rows), made_finite(deviations, rows)
+        filled = self._bounded(made_finite(filled, rows), rows)
+        return filled, made_finite(deviations, rows), histogram.errors_of(model)
 
     def _like(self, X: Any, filled: NDArray[Any]) -> Any:
         return like_frame(X, filled, self.learner_.feature_names)  # type: ignore[attr-defined]

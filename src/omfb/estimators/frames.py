@@ -40,14 +40,15 @@ def like_frame(X: Any, filled: NDArray[Any], names: list[str] | None = None) -> 
     """`filled` as a frame like X if X is a pandas or polars one; otherwise as it is.
 
     Labels and columns without missing entries stay as they are, and float columns keep their type.
-    Where `filled` has fewer columns than X, they are those of the given names.
+    The columns of `filled` are those of the given names, wherever X has them.
     """
     if not is_frame(X):
         return filled
     columns = list(X.columns)
-    if filled.shape[1] < len(columns):
-        named = names is not None and set(names) <= set(columns)
-        positions = [columns.index(name) for name in names or ()] if named else _numeric(X)
+    if names is not None and columns != names and set(names) <= set(columns):
+        positions = [columns.index(name) for name in names]
+    elif filled.shape[1] < len(columns):
+        positions = _numeric(X)
     else:
         positions = list(range(len(columns)))
     like = _like_pandas if hasattr(X, "iloc") else _like_polars

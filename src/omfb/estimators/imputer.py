@@ -131,6 +131,9 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
 
     wants_scale: ClassVar[bool] = True
 
+    _columns: list[Any] | None
+    """Those of the last frame, if some are passed through."""
+
     def __init__(
         self,
         n_components: int | None = None,
@@ -181,11 +184,30 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
             collection if X is one, computed when it is asked for.
         """
         if is_dask(X):
-            return lazily(self, "transform", X, LIKE)
+            return lazily(self, "complete" if is_frame(X) else "transform", X, LIKE)
         filled = self._filled(X)
         if is_frame(X) and filled.shape[1] < X.shape[1]:
+            self._columns = list(X.columns)
             return like_frame(X, filled, self.learner_.feature_names)
         return filled
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of what `transform` returns.
+
+        Parameters
+        ----------
+        input_features : array-like of str or None, default=None
+            Names of all columns, if some do not hold numbers and are passed through.
+
+        Returns
+        -------
+        names : ndarray of str
+        """
+        names = self.learner_.feature_names
+        columns = self.__dict__.get("_columns") if input_features is None else list(input_features)
+        if columns is not None and names is not None and set(names) < set(columns):
+            return np.array(columns, dtype=object)
+        return np.asarray(super().get_feature_names_out(input_features))
 
     def inverse_transform(self, X: Any) -> Any:
         """The rows as they are: what was filled in is not told from what was observed.
@@ -201,7 +223,10 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
         return X
 
     def _first_rows(self, X: Any) -> Checked:
-        return super()._first_rows(numeric_part(X))
+        numbers = numeric_part(X)
+        # Names of the columns that are passed through as well.
+        self._columns = None if numbers is X else list(X.columns)
+        return super()._first_rows(numbers)
 
     def _numbers(self, X: Any) -> Any:
         return numeric_part(X)

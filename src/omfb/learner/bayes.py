@@ -12,10 +12,12 @@ from ..core.kernels.threads import products_in_one_thread
 from ..core.merge import Evidence
 from ..core.model import encode as coding
 from ..core.model import merge as merging
+from ..core.model.alone import DISTANCES
 from ..core.model.calibrate import calibrated, calibrated_by_moving
 from ..core.model.hide import tells_an_error
 from ..core.model.histogram import N_BINS
 from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
+from ..core.model.late import unacquainted
 from ..core.model.learn import learn, mostly_observed
 from ..core.model.polish import polished
 from ..core.model.settings import Settings
@@ -142,7 +144,7 @@ class Bayes:
 
     def gather(self, start: Model, part: Model) -> Evidence:
         """See `Engine.gather`."""
-        return merging.gather(start, part)
+        return merging.gather(start, unacquainted(part, start))
 
     def merged(self, start: Model, evidence: Evidence) -> Model:
         """See `Engine.merged`."""
@@ -168,6 +170,8 @@ class Bayes:
         histograms = [state.histogram, *([kept.histogram, kept.ahead] if kept else [])]
         if any(histogram.shape != (N_BINS,) for histogram in histograms):
             raise ValueError("a histogram does not fit")
+        if kept is not None and len(kept.trust) != len(DISTANCES):
+            raise ValueError("memory.trust does not fit")
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from .rows import Whitened
 from .state import Matrix, Model, Vector
 
 # Beside its size, a difference as small as this is rounding.
-SAME = 1e-10
+SAME = 1e-13
 # Entries that a feature must have had to count as constant.
 ENOUGH = 10
 # Of its varying entries, degrees of freedom of a row at least.

@@ -2,7 +2,8 @@
 
 Codes and each feature's own residual follow autoregressions of order one, whose coefficients are
 found from rows in their order. Whether either memory is used is decided by hiding: what the rows
-miss, moved along in time, is hidden from them, and filled with and without.
+miss, moved along in time, is hidden from them, and filled with and without. So is how far each
+feature's own series is trusted (`alone.py`).
 """
 
 from dataclasses import replace
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from ..blocks import dense_with_holes
 from ..kernels.autoregression import bridge, eliminate, substitute
 from ..kernels.posterior import spread
+from .alone import DISTANCES, alone, away_from_mean, distance_classes, trust_in
 from .check import outlier_limit
 from .codes import codes_of, variances_of
 from .encode import Filled, settled
@@ -33,7 +35,7 @@ AHEAD, LONG_AGO = 256, 1 << 30
 # The share of errors by which widths of intervals are compared.
 CENTRAL = 0.8
 # As many pairs of residuals without memory each feature's coefficient begins with.
-PAIRS_BEFORE = 20.0
+PAIRS_BEFORE, PAIRS_OF_A_SERIES = 20.0, 5.0
 MOST_MEMORY = 0.999
 # Of the entries, at least, that must have been hidden to decide by.
 FEWEST_HIDDEN = 50
@@ -64,19 +66,20 @@ def remembering(model: Model, X: Any) -> Model:
     if hidden.sum() < FEWEST_HIDDEN:
         return _knowing_errors_ahead(replace(model, memory=choices[-1]), rows)
     shown = np.where(hidden, np.nan, rows)
-    losses = []
-    for choice in choices:
-        filled = fill_in_time(replace(model, memory=choice), shown).rows
-        losses.append(float(np.sum((((filled - rows) / model.unit)[hidden]) ** 2)))
+    fills = [fill_in_time(replace(model, memory=choice), shown).rows for choice in choices]
+    losses = [float(np.sum((((filled - rows) / model.unit)[hidden]) ** 2)) for filled in fills]
     best = int(np.argmin(losses))
     best = best if losses[best] < WORTH * losses[0] else 0
+    chosen = _trusting(model, choices[best], fills[best], shown, rows, hidden)
     plain = _errors_in_time(model, choices[0], shown, rows, hidden)
-    used = plain if best == 0 else _errors_in_time(model, choices[best], shown, rows, hidden)
+    used = plain
+    if best > 0 or chosen.trust.any():
+        used = _errors_in_time(model, chosen, shown, rows, hidden)
     # The dictionary has learned from what is hidden here, so that these errors are a little small:
     # by as much as those without a memory are smaller than those of entries that it never saw.
     honest = quantile(model.histogram, CENTRAL) / quantile(plain, CENTRAL)
     histogram = rescaled(used, 1.0 / max(honest, 1.0))
-    memory = replace(choices[best], histogram=histogram)
+    memory = replace(chosen, histogram=histogram)
     return _knowing_errors_ahead(replace(model, memory=memory), rows)
 
 
@@ -90,6 +93,16 @@ def up_to_date(model: Model, X: Any) -> Model:
         n_seen=model.n_seen,
     )  # fmt: skip
     return replace(model, memory=kept)
+
+
+def _trusting(
+    model: Model, memory: Memory, filled: NDArray[Any], shown: NDArray[Any], truth: NDArray[Any],
+    hidden: NDArray[np.bool_],
+) -> Memory:  # fmt: skip
+    """The memory that knows how far to trust each feature's own series."""
+    own = alone(model, _in_units(model, shown), memory.series).values * model.noise + model.center
+    own, shared = ((made - truth) / model.unit for made in (own, filled))
+    return replace(memory, trust=trust_in(own, shared, hidden, np.isnan(shown)))
 
 
 def _errors_in_time(
@@ -115,14 +128,17 @@ def fill_in_time(model: Model, X: Any, *, deviations: bool = False) -> Filled:
     E = _residuals(model, W, codes)
     means, remains = np.zeros_like(E), np.ones_like(E)
     bridge(E, memory.residuals, means, remains)
-    values = W - E + means  # NaN where missing: filled below
     made = codes @ model.C.T.astype(np.float64) + means
-    values = np.where(missing, made, values) * model.noise + model.center
-    np.copyto(rows, values, where=missing)
-    spreads = None
-    if deviations:
-        spreads = np.where(missing, np.sqrt(variances - 1.0 + remains), 0.0) * model.spread
-    return Filled(rows, spreads)
+    size = np.sqrt(variances - 1.0 + remains) if deviations else np.zeros(1)
+    if memory.trust.any():
+        own = alone(model, W, memory.series)
+        share = memory.trust[distance_classes(missing), np.arange(W.shape[1])]
+        made += share * (own.values - made)
+        size = size + share * (own.deviations - size)
+    np.copyto(rows, made * model.noise + model.center, where=missing)
+    if not deviations:
+        return Filled(rows, None)
+    return Filled(rows, np.where(missing, size, 0.0) * model.spread)
 
 
 def forecast(model: Model, steps: int) -> tuple[Matrix, Matrix]:
@@ -199,7 +215,9 @@ def _memory(model: Model, W: Matrix) -> Memory:
     covariance = codes.covariances[min(at, len(codes.covariances) - 1)]
     return Memory(
         along, own, codes.X[at, :r].copy(), covariance.copy(), np.nan_to_num(residual), age,
-        np.zeros(N_BINS), np.zeros(N_BINS), model.n_seen,
+        np.zeros(N_BINS), np.zeros(N_BINS),
+        series=_coefficients(away_from_mean(model, W)[0], PAIRS_OF_A_SERIES),
+        trust=np.zeros((len(DISTANCES), len(model.C))), n_seen=model.n_seen,
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes
 from ..kernels.shared import gram
+from .constant import SAME
 from .state import Model
 
 # Entries of a feature from which its units are found.
@@ -41,15 +42,37 @@ def acquainted(model: Model) -> Model:
         return model
     counts, means, squares = model.first[:, new]
     deviations = np.sqrt(squares / (counts - 1.0))
-    deviations = np.where(deviations > 1e-10 * np.abs(means), deviations, np.abs(means))
+    deviations = np.where(deviations > SAME * np.abs(means), deviations, np.abs(means))
     center, unit, noise = model.center.copy(), model.unit.copy(), model.noise.copy()
     C, errors, seen = model.C.copy(), model.errors.copy(), model.counts.copy()
     center[new] = means if model.settings.center else 0.0
-    unit[new] = noise[new] = np.where(deviations > 0.0, deviations, unit[new])
+    if model.settings.scale:
+        unit[new] = noise[new] = np.where(deviations > 0.0, deviations, unit[new])
     C[new], errors[:, new], seen[new] = 0.0, 0.0, 0.0
     return replace(
         model, center=center, unit=unit, noise=noise, C=C, G=gram(C), errors=errors, counts=seen,
         known=model.known | new,
+    )  # fmt: skip
+
+
+def unacquainted(part: Model, start: Model) -> Model:
+    """A part of what follows a start, without what it has learned of features new to it.
+
+    Parts find units of their own for such a feature, in which nothing adds up. What they observed
+    of it first does, and tells units when they are merged.
+    """
+    new = part.known & ~start.known
+    if not new.any():
+        return part
+    center, unit, noise = part.center.copy(), part.unit.copy(), part.noise.copy()
+    C, errors, counts = part.C.copy(), part.errors.copy(), part.counts.copy()
+    kept = part.kept / start.kept
+    center[new], unit[new], noise[new] = start.center[new], start.unit[new], start.noise[new]
+    C[new] = start.C[new] @ np.linalg.solve(start.turn, part.turn)
+    errors[:, new], counts[new] = kept * start.errors[:, new], kept * start.counts[new]
+    return replace(
+        part, center=center, unit=unit, noise=noise, C=C, G=gram(C), errors=errors, counts=counts,
+        known=start.known,
     )  # fmt: skip
 
 

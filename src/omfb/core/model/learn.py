@@ -34,6 +34,7 @@ from .revise import revised
 from .rows import Whitened, by_feature
 from .schedule import LONGEST_BATCH, batch_rows
 from .state import LEAST_SHARE, Matrix, Model, Vector, inverse, rarity_of
+from .whole import with_fractions
 
 # For the rows of a batch in the model's units, their codes, these weighted, and their gains.
 ROOM, CODES, WEIGHTED, GAINS = Room(), Room(), Room(), Room()
@@ -114,6 +115,7 @@ def _learn_rows(
     model, known = set_aside(model, X)
     rows, q = believed(model, known, forgotten, room), X.shape[0]
     model, constant = with_varied(model, known)
+    model = with_fractions(model, X)
     n_entries = round(float(rows.shares.sum()) * len(model.C))
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = _left_after(keep)
@@ -121,6 +123,10 @@ def _learn_rows(
     codes = _alternated(model, rows, keep, after, weights)
     if codes.dropped.any():
         model, rows = _without_outliers(model, rows, codes)
+    elif model.runs.any():  # whatever was observed fits
+        runs = model.runs.copy()
+        runs[rows.entries.features] = 0
+        model = replace(model, runs=runs)
     leverage = _leverage(model, codes)
     freedom = freedom_of(rows, codes, constant)
     learned = _updated(model, rows, codes, keep, after, leverage, reuse)

@@ -64,6 +64,7 @@ def gather(start: Model, part: Model) -> Evidence:
         "parts": 1,
         "revised": int(revised),
         "gappy": int(part.gappy),
+        "fractions": (start.whole & ~part.whole).astype(int),
         "varied": (start.constant & (part.varied | ~part.constant)).astype(int),
         "histogram": now.histogram - left * start.histogram,
         "trial": part.trial - left * start.trial,
@@ -111,6 +112,7 @@ def merged(start: Model, evidence: Evidence) -> Model:
             [start.judged[0] + counted["judged"], counted["recent"] / counted["parts"]]
         ),
         outliers=start.outliers + counted["outliers"],
+        whole=start.whole & (counted["fractions"] == 0),
         varied=counted["varied"] > 0,
         first=_about_means(_moments(start.first) + counted["first"]),
         memory=None,

@@ -24,6 +24,7 @@ from .histogram import N_BINS
 from .schedule import batch_rows, fading, period_rows
 from .settings import Settings
 from .state import Matrix, Model, Vector
+from .whole import whole_features
 
 # Rows of the head, and its size: what is kept of a stream before anything is learned.
 HEAD_ROWS = 400
@@ -43,6 +44,8 @@ GAP, VOTES_OF_THE_HEAD = 2.5, (100.0, 50.0, 25.0)
 # Entries of a feature below which other features say what its mean may be, those of such others,
 # or if they have not as many, and how many others there must be.
 FEW, LEAST_TOLD = (10, 2), 5
+# Deviations from where their means are expected, beyond which few entries are believed.
+UNLIKE = 5.0
 # Of the noise that the head shows: with less of it, the first codes follow the rows more closely,
 # and the dictionary learns faster. The first revision puts it right.
 TRUSTING = 0.3
@@ -119,8 +122,9 @@ def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "
         looks=bool(spikes.any()), drops=bool(spikes.any()),
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
         turn=np.eye(r + 1), kept=1.0,
-        known=seen.any(axis=0) | (not settings.scale), first=np.zeros((3, m)),
-        whole=_whole(rows, seen), constant=constant, level=level,
+        known=seen.any(axis=0) | (not settings.scale and not settings.center),
+        first=np.zeros((3, m)),
+        whole=whole_features(rows, seen), constant=constant, level=level,
         varied=np.zeros(m, bool),
     )  # fmt: skip
 
@@ -181,18 +185,10 @@ def _believable(mean: Vector, deviation: Vector, counts: NDArray[np.int64]) -> V
     # Of what the means differ by, as much is left as their own errors do not explain.
     left = max(apart**2 - within / float(np.median(counts[told])), 0.0)
     own = counts * left / np.maximum(counts * left + within, 1e-300)
+    # Entries that agree with each other, far from where all others are, are not like these.
+    expected = np.sqrt(left + within / np.maximum(counts, 1))
+    own = np.where(np.abs(means - usual) > UNLIKE * expected, 1.0, own)
     return np.where(counts >= FEW[0], mean, size * (usual + own * (means - usual)))
-
-
-def _whole(rows: Matrix, seen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which features are integers as far as they are seen."""
-
-    def are(some: Matrix, shown: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        return np.asarray(np.all(~shown | (np.round(some) == some), axis=0))
-
-    whole = are(rows[:8], seen[:8])  # most that are not show it at once
-    whole[whole] = are(rows[:, whole], seen[:, whole])
-    return whole
 
 
 def _spikes(

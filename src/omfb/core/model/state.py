@@ -34,6 +34,10 @@ class Memory:
         The last residual that is known of each feature, in units of its noise; 0 if none is.
     age : ndarray of shape (m,)
         Rows since then.
+    series : ndarray of shape (m,)
+        What each feature itself keeps from one row to the next.
+    trust : ndarray of shape (n_distances, m)
+        What of a filled value is bridged by the feature's own series: see `alone.py`.
     n_seen : int
         Rows that the model had learned from by the last of them.
     histogram : ndarray of shape (n_bins,)
@@ -50,6 +54,8 @@ class Memory:
     age: NDArray[np.int64]
     histogram: Vector
     ahead: Vector
+    series: Vector
+    trust: Matrix
     n_seen: int = 0
 
 
@@ -125,7 +131,7 @@ class Model:
     runs : ndarray of shape (m,)
         How many of the last entries of each feature in a row were.
     whole : ndarray of shape (m,)
-        Features of which the head held whole numbers only.
+        Features that held whole numbers only, as far as they were observed.
     constant, varied, level : ndarray of shape (m,)
         Features that had not varied when the batch began, though others had; which of them have
         since; and what they were.
@@ -324,14 +330,17 @@ def check_model(model: Model) -> None:
 def _check_memory(memory: Memory, m: int, r: int) -> None:
     shapes = {
         "codes": (r,), "residuals": (m,), "code": (r,), "covariance": (r, r), "residual": (m,),
+        "series": (m,), "trust": (*memory.trust.shape[:1], m),
     }  # fmt: skip
     for name, shape in shapes.items():
         array = getattr(memory, name)
         _demand(array.shape == shape and array.dtype == np.float64, f"memory.{name} does not fit")
         _demand(bool(np.isfinite(array).all()), f"memory.{name} is not finite")
     _demand(memory.age.shape == (m,) and memory.age.dtype == np.int64, "memory.age does not fit")
-    for kept in (memory.codes, memory.residuals):
+    for kept in (memory.codes, memory.residuals, memory.series):
         _demand(bool(((kept >= 0.0) & (kept < 1.0)).all()), "a memory that is none")
+    trust = memory.trust
+    _demand(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "a trust that is none")
     for histogram in (memory.histogram, memory.ahead):
         _demand(histogram.ndim == 1 and histogram.dtype == np.float64, "no histogram")
 
