@@ -261,3 +261,16 @@ def test_a_table_of_some_1000_rows_is_learned_no_worse_than_by_incremental_pca(n
     peer = IncrementalPCA(10).fit(X)
     theirs = outside(X, peer.mean_, peer.components_)
     assert outside(X, model.mean_, model.components_) <= theirs
+
+
+@pytest.mark.parametrize(("seed", "state"), [(1, 1), (4, 0), (10, 0), (14, 0)])
+def test_copies_of_a_column_keep_their_component_in_short_tables(seed, state):
+    """What 50 rows hide may all be of the other columns, which would do better without it."""
+    rng = np.random.default_rng(seed)
+    one, noise, others = (rng.standard_normal((50, columns)) for columns in (1, 4, 4))
+    X = np.hstack([one + 0.01 * noise, others])
+    missing = rng.random(X.shape) < 0.15
+    model = OMFBImputer(random_state=state).fit(np.where(missing, np.nan, X))
+    error = (model.complete(np.where(missing, np.nan, X)) - X)[:, :4][missing[:, :4]]
+    assert model.n_components_ > 0
+    assert np.sqrt(np.mean(error**2)) < 0.1

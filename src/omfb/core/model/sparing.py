@@ -21,16 +21,18 @@ PARTS = 16
 AS_GOOD = 1e-3
 # Standard errors by which fewer components are worse, so that none are tried that are fewer still.
 CLEARLY = 3.0
+# Standard errors by which fewer must be better than all that stand out.
+SURE = 2.0
 
 
 def sparing(model: Model, X: Any) -> Model:
     """The model without its weakest components, as far as that fills what rows hide better.
 
     Components that do not stand out follow the noise of some tables and are a weak signal in
-    others; those that do may be what spikes have left. What little is hidden decides only where it
-    is sure: by more than the standard error that parts of the rows show. Components that do not
-    stand out and make no difference go as well, unless most is missing: there intervals need what
-    is not known of them.
+    others; those that do may be what spikes have left. What little is hidden decides only where
+    it is sure: by more than the standard error that parts of the rows show, twice as much
+    against components that stand out. Components that do not stand out and make no difference
+    go as well, unless most is missing: there intervals need what is not known of them.
     """
     if not model.gappy:
         return model
@@ -44,7 +46,8 @@ def sparing(model: Model, X: Any) -> Model:
         gains = least - errors
         unsure = float(np.sqrt(PARTS) * gains.std(ddof=1))
         alike = abs(gains.sum()) <= AS_GOOD * least.sum()
-        if gains.sum() > unsure or (alike and mostly_observed and count == used):
+        sure = unsure if count >= used else SURE * unsure
+        if gains.sum() > sure or (alike and mostly_observed and count == used):
             best, least = fewer, errors
         elif gains.sum() < -CLEARLY * unsure:  # fewer still would be worse still
             break
