@@ -1,6 +1,6 @@
 """`OMFBImputer`: fill the missing values of a table, with nothing to tune."""
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -223,10 +223,12 @@ class OMFBImputer(OneToOneFeatureMixin, Factorizer):  # type: ignore[misc]
         return X
 
     def _first_rows(self, X: Any) -> Checked:
-        numbers = numeric_part(X)
-        # Names of the columns that are passed through as well.
-        self._columns = None if numbers is X else list(X.columns)
-        return super()._first_rows(numbers)
+        return super()._first_rows(numeric_part(X))
+
+    def _fit(self, X: Any, lanes: int | None, **how: Any) -> Self:
+        super()._fit(X, lanes, **how)
+        self._columns = list(X.columns) if is_frame(X) and not is_dask(X) else None
+        return self
 
     def _numbers(self, X: Any) -> Any:
         return numeric_part(X)

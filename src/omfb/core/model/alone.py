@@ -21,6 +21,8 @@ DISTANCES = (1, 2, 3, 6, 12, 25)
 FEWEST, SHARED = 100, 200.0
 # What it must lower the squared error by, as a share; no error counts as more deviations.
 WORTH, MOST = 0.05, 5.0
+# Errors beyond this tell nothing but that numbers have come to their end.
+HUGE = 1e100
 
 
 class Alone(NamedTuple):
@@ -61,6 +63,7 @@ def trust_in(
     hidden, missing : ndarray of shape (n, m)
         Entries that are known and were hidden, and all that had to be filled.
     """
+    hidden = hidden & (np.abs(own) < HUGE) & (np.abs(shared) < HUGE)  # neither NaN
     apart = np.where(hidden, own - shared, 0.0)
     error = np.where(hidden, np.clip(-shared, -MOST, MOST), 0.0)
     classes = distance_classes(missing)

@@ -5,6 +5,7 @@ from then on it is learned as the others are. In units of nothing its values cou
 would spoil the codes of their rows.
 """
 
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -85,8 +86,9 @@ def _with(first: NDArray[Any], values: NDArray[Any], seen: NDArray[np.bool_]) ->
     spread = np.where(seen, values - own, 0.0)
     apart = np.where(more > 0, own - mean, 0.0)
     share = more / np.maximum(total, 1)
-    added = np.sum(spread**2, axis=0) + apart**2 * count * share
-    return np.array([total, mean + apart * share, squares + added])
+    with np.errstate(over="ignore"):  # squares of huge values count as the largest number
+        squares = squares + np.sum(spread**2, axis=0) + (apart * np.sqrt(count * share)) ** 2
+    return np.array([total, mean + apart * share, np.minimum(squares, sys.float_info.max)])
 
 
 def _without(X: Any, unknown: NDArray[np.int64]) -> Any:
