@@ -21,8 +21,9 @@ PARTS = 16
 AS_GOOD = 1e-3
 # Standard errors by which fewer components are worse, so that none are tried that are fewer still.
 CLEARLY = 3.0
-# Standard errors by which fewer must be better than all that stand out.
-SURE = 2.0
+# Rows of a part, below which standard errors are told too small, and what they count then where
+# fewer components are tried than stand out.
+FEW_ROWS, SURE = 6, 2.0
 
 
 def sparing(model: Model, X: Any) -> Model:
@@ -30,15 +31,16 @@ def sparing(model: Model, X: Any) -> Model:
 
     Components that do not stand out follow the noise of some tables and are a weak signal in
     others; those that do may be what spikes have left. What little is hidden decides only where
-    it is sure: by more than the standard error that parts of the rows show, twice as much
-    against components that stand out. Components that do not stand out and make no difference
-    go as well, unless most is missing: there intervals need what is not known of them.
+    it is sure: by more than the standard error that parts of the rows show, in short tables
+    twice as much against components that stand out. Components that do not stand out and make no
+    difference go as well, unless most is missing: there intervals need what is not known of them.
     """
     if not model.gappy:
         return model
     falling, used = np.argsort(-model.v[:-1], kind="stable"), int(model.used.sum())
     counts = {0, *(int(used * FEWER**step) for step in range(STEPS_DOWN))} - {len(falling)}
     best, least = model, _errors_by_part(model, X)
+    few = X.shape[0] < PARTS * FEW_ROWS
     mostly_observed = 2 * model.n_entries >= model.n_seen * len(model.C)
     for count in sorted(counts, reverse=True):
         fewer = _without(model, falling[count:])
@@ -46,7 +48,7 @@ def sparing(model: Model, X: Any) -> Model:
         gains = least - errors
         unsure = float(np.sqrt(PARTS) * gains.std(ddof=1))
         alike = abs(gains.sum()) <= AS_GOOD * least.sum()
-        sure = unsure if count >= used else SURE * unsure
+        sure = SURE * unsure if few and count < used else unsure
         if gains.sum() > sure or (alike and mostly_observed and count == used):
             best, least = fewer, errors
         elif gains.sum() < -CLEARLY * unsure:  # fewer still would be worse still
