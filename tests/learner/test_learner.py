@@ -13,16 +13,16 @@ import pytest
 from omfb import OMFB, Info, Learner, Rule
 from omfb.core.model import start as head
 from omfb.core.state import State
-from omfb.learner import engine as engines
+from omfb.learner import broyden
 from omfb.learner.bayes import Bayes
 from omfb.learner.engines import ENGINES as BY_NAME
-from omfb.learner.learner import Now, Snapshot
+from omfb.learner.now import Now, Snapshot
 from omfb.learner.snapshot import Parts, parts_of, snapshot_of
 from omfb.persistence import read_model, write_model
 
 from ..making import ENGINES, GIVEN, rows, sparse
 
-KINDS = pytest.mark.parametrize("kind", [engines.Broyden, Bayes])
+KINDS = pytest.mark.parametrize("kind", [broyden.Broyden, Bayes])
 
 
 class InterruptAt:
@@ -246,7 +246,7 @@ def test_the_second_copy_is_used_and_never_grows_stale(rng):
         for part in (X[start : start + 1], X[start + 1 : start + 2], X[start + 2 : start + 5],
                      X[start + 5 : start + 6]):  # fmt: skip
             learner.learn(part)
-            state = engines.BROYDEN.step(state, part, reuse=False)[0]
+            state = broyden.BROYDEN.step(state, part, reuse=False)[0]
             assert np.array_equal(learner.now.state.C, state.C)
     for row in X[:20]:
         learner.learn(row[None])
@@ -264,7 +264,7 @@ def test_rows_one_by_one_equal_steps_that_copy(rng, holes, m):
     state = learner.now.state
     for number, row in enumerate(X[30:]):
         learner.learn(sparse(row[None]) if number % 5 == 4 else row[None])
-        state = engines.BROYDEN.step(state, row[None], reuse=False)[0]
+        state = broyden.BROYDEN.step(state, row[None], reuse=False)[0]
         assert np.array_equal(learner.now.state.C, state.C)
 
 
@@ -306,7 +306,7 @@ def test_every_field_of_a_state_survives_a_file(tmp_path):
         if field.name not in given
     }
     state = dataclasses.replace(state, **rest)
-    snapshot = Snapshot(2, state.rule, "data", 0, None, engines.BROYDEN, Now(state, Info(1.0, 4.0)))
+    snapshot = Snapshot(2, state.rule, "data", 0, None, broyden.BROYDEN, Now(state, Info(1.0, 4.0)))
     parts = parts_of(snapshot)
     write_model(tmp_path / "m", parts.header, parts.tensors)
     loaded = snapshot_of(Parts(*read_model(tmp_path / "m"))).now
@@ -338,7 +338,7 @@ class OtherState:
     n_seen: int = 0
 
 
-class OtherEngine(engines.Broyden):
+class OtherEngine(broyden.Broyden):
     """Learns the sum of rows as its only atom."""
 
     name = "other"

@@ -275,7 +275,7 @@ def _how_to_go_on(source: Any, checkpoint: Path | None, n_rows: int) -> str:
 
 
 def _report(model: Any, source: Any, unseen: Any, output: Path) -> None:
-    from ..estimators.base import doubts
+    from ..estimators.doubts import doubts
 
     for doubt in doubts(unseen, source.feature_names):
         say(f"omfb: {doubt}")

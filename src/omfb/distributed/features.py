@@ -38,8 +38,9 @@ from ..core.slices import (
 from ..core.start import scale_of, window_length
 from ..core.state import Info, State
 from ..core.step import state_before
-from ..learner.engine import usual_components
-from ..learner.learner import NOTHING, Learner, Now, Snapshot
+from ..learner.broyden import usual_components
+from ..learner.learner import Learner
+from ..learner.now import NOTHING, Now, Snapshot
 from ..streams.base import Blocks, DataError, Position, find_infinity, infinity_error
 from ..streams.blocks import as_rows, check_kind, float_type
 from ..streams.grouped import GroupedSource

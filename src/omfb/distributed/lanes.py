@@ -18,7 +18,8 @@ from ..formats.many import read_group
 from ..formats.opening import open_file
 from ..formats.reading import Reading
 from ..learner.engine import Engine
-from ..learner.learner import Learner, Now, Snapshot
+from ..learner.learner import Learner
+from ..learner.now import Now, Snapshot
 from ..learner.rows import together
 from ..streams.base import find_infinity, infinity_error, observed_features
 from ..streams.blocks import as_rows

@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 
 from ..formats.many import ManyFiles
 from ..learner.engine import Engine
-from ..learner.learner import Learner, Now, Snapshot
+from ..learner.learner import Learner
+from ..learner.now import Now, Snapshot
 from ..streams.base import Blocks, DataError, Position, Source, uniform_error
 from ..streams.blocks import check_kind, float_type
 from .lanes import (

@@ -18,7 +18,7 @@ from ..core.kernels.shared import Matrix
 from ..core.merge import Evidence
 from ..core.slices import without_features
 from ..core.state import Info, State
-from ..learner.engine import Broyden
+from ..learner.broyden import Broyden
 from .waiting import brought
 
 # Of the memory that is free here, what a dictionary that is brought here may take.

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..core.rule import NUMBERS as RULE_NUMBERS
-from ..learner.engine import BROYDEN
+from ..learner.broyden import BROYDEN
 from ..learner.learner import Learner
 from ..learner.snapshot import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model

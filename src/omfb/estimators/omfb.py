@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
 from ..distributed.lazy import Columns, is_dask, is_frame, lazily
-from ..learner.engine import BROYDEN
+from ..learner.broyden import BROYDEN
 from .base import Factorizer
 from .parameters import Plan
 from .validation import codes_array

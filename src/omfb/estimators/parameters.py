@@ -13,7 +13,8 @@ from sklearn.utils import check_random_state
 from ..core.model.settings import Settings
 from ..core.rule import NUMBERS, Rule, checked_count, checked_number, shown
 from ..learner.bayes import BAYES
-from ..learner.engine import BROYDEN, Engine
+from ..learner.broyden import BROYDEN
+from ..learner.engine import Engine
 from ..streams.base import HintedError, Source
 
 RULE_NAMES = tuple(field.name for field in fields(Rule))

@@ -13,7 +13,8 @@ from numpy.typing import NDArray
 from ..persistence import ModelFileError, locked, read_model, write_model
 from ..persistence.modelfile import Tensors
 from ..streams import Position, Source
-from .learner import Learner, Snapshot
+from .learner import Learner
+from .now import Snapshot
 from .snapshot import FAULTS, Parts, parts_of, snapshot_of
 
 # A checkpoint that takes long is written less often, so that it never costs more than 2 %.

@@ -1,6 +1,7 @@
 """All engines, by the names that files tell."""
 
 from .bayes import BAYES
-from .engine import BROYDEN, Engine
+from .broyden import BROYDEN
+from .engine import Engine
 
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in (BROYDEN, BAYES)}

@@ -13,7 +13,8 @@ from ..streams import DataError, Position, Source, errors_about, read_ahead, row
 from ..streams.ahead import AHEAD
 from ..streams.base import Blocks, SourceLostError, observed_features
 from .checkpoints import Checkpoints, Place, resumed
-from .learner import Learner, Snapshot
+from .learner import Learner
+from .now import Snapshot
 
 # Enough to hide what a step costs beside its rows, few enough to lose.
 PIPE_ROWS = 256

@@ -1,7 +1,7 @@
 """`Learner`: what a fitted model is, and all it can do. Everything else wraps it."""
 
 import threading
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,62 +11,16 @@ from numpy.typing import NDArray
 from ..core.blocks import UnusableError, check_finite, too_large
 from ..core.rule import NUMBERS, Rule, checked_count
 from ..core.state import Info
-from .engine import BROYDEN, AnyState, Engine, GetRows, Init
+from .broyden import BROYDEN
+from .engine import Engine, GetRows, Init
+from .now import NOTHING, Now, Snapshot
 from .numbers import is_ordinary, made_finite, quiet, within_range
 from .rows import joined, together
 from .second_copy import SecondCopy, observed_features
 
-NOTHING = Info(0.0, 0.0)
 # Codes that are smaller can have made no dictionary overflow, not in float32 either.
 USUAL_CODE = 1e8
 _NEVER = (None, None, None)
-
-
-@dataclass(frozen=True, slots=True)
-class Now:
-    """All that learning changes, exchanged as one thing. Nobody writes into it.
-
-    Attributes
-    ----------
-    state : AnyState or None
-        None while the stream is young and nobody has asked for it.
-    totals : Info
-        Energies of the pass so far.
-    head : ndarray, sparse matrix or None
-        The rows so far, while every new row may still enter the first dictionary.
-    last : tuple of ndarray or sparse matrix
-        The last rows, if the engine wants them, in blocks as they came.
-    """
-
-    state: AnyState | None
-    totals: Info = NOTHING
-    head: Any = None
-    last: tuple[Any, ...] = ()
-
-    @property
-    def n_seen(self) -> int:
-        """Rows learned from, in all passes."""
-        if self.state is None:
-            return int(self.head.shape[0])
-        return self.state.n_seen
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """All that a learner is at one moment; later rows leave it alone. Taking one costs nothing."""
-
-    n_components: int | None
-    rule: Any
-    init: Init
-    seed: int
-    feature_names: list[str] | None
-    engine: Engine
-    now: Now | None
-
-    @property
-    def n_seen(self) -> int:
-        """Rows learned from, in all passes."""
-        return 0 if self.now is None else self.now.n_seen
 
 
 class Learner:

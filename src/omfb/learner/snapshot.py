@@ -15,7 +15,7 @@ from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
 from .engine import Init
 from .engines import ENGINES
-from .learner import Now, Snapshot
+from .now import Now, Snapshot
 from .rows import together
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
