@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..core.demand import demand
 from ._errors import UsageError, guarded, printable, refuse_overwriting, say
 from ._images import write_png
 
@@ -68,7 +69,7 @@ def _state(header: dict[str, Any], tensors: dict[str, Any]) -> Any:
 
     engine = header["learner"]["engine"]
     if engine == "bayes" and header["state"] is None:
-        _demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
+        demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
         return None
     if engine == "bayes":
         model = unflatten(Model, header["state"], tensors, "state")
@@ -84,8 +85,8 @@ def _facts(header: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
 
     state, learner, totals = _state(header, tensors), header["learner"], header["totals"]
     names, parameters = learner["feature_names"], header["parameters"]
-    _demand(names is None or isinstance(names, list), "feature names")
-    _demand(isinstance(parameters, dict), "parameters")
+    demand(names is None or isinstance(names, list), "feature names")
+    demand(isinstance(parameters, dict), "parameters")
     error = Info(float(totals["residual"]), float(totals["energy"])).error
     training, pipe = header.get("training"), header.get("pipe")
     kind = "model" if training is None and pipe is None else "checkpoint"
@@ -98,12 +99,12 @@ def _facts(header: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
         "feature names": names,
     }
     if training is not None:
-        _demand(isinstance(training, dict) and type(training["pass"]) is int, "its training")
+        demand(isinstance(training, dict) and type(training["pass"]) is int, "its training")
         where = "finished" if training["finished"] is True else f"in pass {training['pass']}"
         most = parameters["max_iter"]
         facts["fit"] = where if most is None else f"{where} of {most}"
     if pipe is not None:
-        _demand(isinstance(pipe, dict) and type(pipe["rows"]) is int, "its pipe")
+        demand(isinstance(pipe, dict) and type(pipe["rows"]) is int, "its pipe")
         facts["pipe"] = f"{pipe['rows']} rows filled and learned"
     return facts
 
@@ -152,11 +153,6 @@ def _found(state: Any) -> dict[str, Any]:
         "rows remember": state.memory is not None
         and bool(state.memory.codes.any() or state.memory.residuals.any()),
     }
-
-
-def _demand(holds: bool, reason: str) -> None:
-    if not holds:
-        raise ValueError(reason)
 
 
 def _shown(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from .demand import demand
 from .rule import Rule
 
 __all__ = ["HEAD_START", "MOSTLY_OBSERVED", "Info", "Rule", "State", "check_state"]
@@ -142,26 +143,21 @@ def check_state(state: State) -> None:
     later.
     """
     C, G, S, code = state.C, state.G, state.S, state.code
-    _demand(C.ndim == 2 and C.dtype in (np.float32, np.float64), "its dictionary is no matrix")
-    _demand(C.size > 0, "its dictionary is empty")
+    demand(C.ndim == 2 and C.dtype in (np.float32, np.float64), "its dictionary is no matrix")
+    demand(C.size > 0, "its dictionary is empty")
     r = C.shape[1]
     for matrix in (G, S):
-        _demand(matrix.shape == (r, r) and matrix.dtype == np.float64, "its parts do not fit")
+        demand(matrix.shape == (r, r) and matrix.dtype == np.float64, "its parts do not fit")
         squares = np.diagonal(matrix)
         # Atoms of very different size: the small ones' squares may be rounded to below zero.
-        _demand(bool((squares >= -ROUNDED_SQUARE * squares.max()).all()), "a negative square")
-    _demand(code is None or (code.shape == (r,) and code.dtype == np.float64), "a code of no size")
+        demand(bool((squares >= -ROUNDED_SQUARE * squares.max()).all()), "a negative square")
+    demand(code is None or (code.shape == (r,) and code.dtype == np.float64), "a code of no size")
     for array in (C, G, S) if code is None else (C, G, S, code):
-        _demand(bool(np.isfinite(array).all()), "NaN or infinity in its parts")
-    _demand(state.scale > 0.0 and math.frexp(state.scale)[0] == 0.5, "a scale that is none")
+        demand(bool(np.isfinite(array).all()), "NaN or infinity in its parts")
+    demand(state.scale > 0.0 and math.frexp(state.scale)[0] == 0.5, "a scale that is none")
     numbers = (state.n_seen, state.drift, state.since, state.entries)
-    _demand(min(numbers) >= 0, "a counter that is no count")
+    demand(min(numbers) >= 0, "a counter that is no count")
     sums = (state.least_ridge, state.residual, state.prior, state.kept)
-    _demand(min(sums) >= 0.0, "a number below zero")
-    _demand(state.since <= state.n_seen, "more rows than it has seen")
-    _demand(state.entries <= state.since * len(C), "more entries than its rows have")
-
-
-def _demand(holds: bool, reason: str) -> None:
-    if not holds:
-        raise ValueError(reason)
+    demand(min(sums) >= 0.0, "a number below zero")
+    demand(state.since <= state.n_seen, "more rows than it has seen")
+    demand(state.entries <= state.since * len(C), "more entries than its rows have")

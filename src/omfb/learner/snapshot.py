@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ..core.demand import demand
 from ..core.rule import LARGEST_COUNT
 from ..core.state import Info
 from ..persistence import ModelFileError
@@ -103,27 +104,27 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         n_features, rule = len(state.C), state.rule
     else:  # of a young stream the first rows are all that is known
         rule = unflatten(engine.rule_type, header["rule"], tensors, "rule")
-        _demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
+        demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
         dense = header["head"] == "dense"
         n_features = int(tensors["head"].shape[1] if dense else tensors["head.shape"][1])
     n_components = about["n_components"]
     known = n_components is None or type(n_components) is int
     most = LARGEST_COUNT if known and n_components is not None else 1
-    _demand(known and 1 <= (n_components or 1) <= most, "a number of components that is none")
+    demand(known and 1 <= (n_components or 1) <= most, "a number of components that is none")
     if n_components is not None and state is not None:
-        _demand(engine.n_components(state) <= n_components, "its dictionary has another size")
+        demand(engine.n_components(state) <= n_components, "its dictionary has another size")
     init = tensors["learner.init"] if about["init"] is None else about["init"]
-    _demand(isinstance(init, np.ndarray) or init in ("data", "random"), "no such start")
+    demand(isinstance(init, np.ndarray) or init in ("data", "random"), "no such start")
     names = about["feature_names"]
     if names is not None:
         fit = len(names) == n_features and all(type(name) is str for name in names)
-        _demand(fit and type(names) is list, "its feature names do not fit its dictionary")
+        demand(fit and type(names) is list, "its feature names do not fit its dictionary")
     seed = about["seed"]
-    _demand(type(seed) is int and 0 <= seed <= LARGEST_SEED, "a seed that is none")
+    demand(type(seed) is int and 0 <= seed <= LARGEST_SEED, "a seed that is none")
     totals = unflatten(_Energies, header["totals"], tensors, "totals")
-    _demand(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
+    demand(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
     info = Info(totals.residual, totals.energy)
-    _demand(math.isfinite(info.error), "an error beyond all numbers")
+    demand(math.isfinite(info.error), "an error beyond all numbers")
     now = Now(
         state,
         info,
@@ -158,12 +159,12 @@ def _head(kind: Any, tensors: Tensors, n_features: int) -> Any:
         return None
     if kind == "dense":
         rows: NDArray[Any] = tensors["head"]
-        _demand(rows.ndim == 2 and rows.shape[1] == n_features, "its first rows do not fit")
-        _demand(rows.dtype in FLOATS and not np.isinf(rows).any(), "its first rows are no numbers")
+        demand(rows.ndim == 2 and rows.shape[1] == n_features, "its first rows do not fit")
+        demand(rows.dtype in FLOATS and not np.isinf(rows).any(), "its first rows are no numbers")
         return rows
-    _demand(kind == "sparse", "its first rows are of no known kind")
+    demand(kind == "sparse", "its first rows are of no known kind")
     data, indptr = tensors["head.data"], tensors["head.indptr"]
-    _demand(data.dtype in FLOATS and indptr.ndim == 1 and len(indptr) > 0, "no first rows")
+    demand(data.dtype in FLOATS and indptr.ndim == 1 and len(indptr) > 0, "no first rows")
     shape = (len(indptr) - 1, n_features)
     matrix = scipy.sparse.csr_matrix((data, tensors["head.indices"], indptr), shape=shape)
     matrix.check_format(full_check=True)
@@ -174,15 +175,10 @@ def _last(tensors: Tensors, n_features: int) -> tuple[Any, ...]:
     rows = tensors.get("head.last")
     if rows is None:
         return ()
-    _demand(rows.ndim == 2 and rows.shape[1] == n_features, "its last rows do not fit")
-    _demand(rows.dtype in FLOATS and not np.isinf(rows).any(), "its last rows are no numbers")
+    demand(rows.ndim == 2 and rows.shape[1] == n_features, "its last rows do not fit")
+    demand(rows.dtype in FLOATS and not np.isinf(rows).any(), "its last rows are no numbers")
     return (rows,)
 
 
 def _names_or_none(names: list[str] | None) -> list[str] | None:
     return None if names is None else [str(name) for name in names]
-
-
-def _demand(holds: bool, reason: str) -> None:
-    if not holds:
-        raise ValueError(reason)

@@ -127,7 +127,7 @@ def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
     left_before, free_before = left, free
     while True:
         left = residuals(C, seen, y, x, dropped, errors)
-        at, lever = farthest(C, seen, H, u, errors, limit, dropped)
+        at, lever = farthest(C, seen, H, u, errors, limit)
         if at < 0:
             return count, left, max(free, 0.0)
         if count == most:
@@ -159,7 +159,7 @@ def residuals(C, seen, y, x, dropped, errors):
 
 
 @inner_jit
-def farthest(C, seen, H, u, errors, limit, dropped):
+def farthest(C, seen, H, u, errors, limit):
     """The entry farthest from what the others say, if beyond the limit, else −1; and cᵀA⁻¹c.
 
     Leaves A⁻¹c in u. An entry with a residual below half of the limit is not looked at: it would

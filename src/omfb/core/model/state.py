@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..demand import demand
 from .settings import Settings
 
 Vector = NDArray[np.float64]
@@ -292,7 +293,7 @@ def check_model(model: Model) -> None:
     """Refuse, by a ValueError, a model that no learning can have led to."""
     m, R = model.C.shape if model.C.ndim == 2 else (0, 0)
     r = R - 1
-    _demand(m > 0 and r > 0 and model.C.dtype in FLOATS, "its dictionary is no matrix")
+    demand(m > 0 and r > 0 and model.C.dtype in FLOATS, "its dictionary is no matrix")
     shapes = {
         "G": (R, R), "S": (R, R), "Sigma": (R, R), "unsure": (r, r), "v": (R,), "center": (m,),
         "unit": (m,), "noise": (m,), "counts": (m,), "rarity": (m,), "errors": (2, m),
@@ -300,29 +301,29 @@ def check_model(model: Model) -> None:
     }  # fmt: skip
     for name, shape in shapes.items():
         array = getattr(model, name)
-        _demand(array.shape == shape and array.dtype == np.float64, f"{name} does not fit")
-        _demand(bool(np.isfinite(array).all()), f"{name} is not finite")
+        demand(array.shape == shape and array.dtype == np.float64, f"{name} does not fit")
+        demand(bool(np.isfinite(array).all()), f"{name} is not finite")
     codes = model.C_codes
-    _demand(codes is None or (codes.shape == (m, R) and codes.dtype == model.C.dtype), "C_codes")
+    demand(codes is None or (codes.shape == (m, R) and codes.dtype == model.C.dtype), "C_codes")
     for name in ("outliers", "runs"):
         array = getattr(model, name)
-        _demand(array.shape == (m,) and array.dtype == np.int64, f"{name} does not fit")
+        demand(array.shape == (m,) and array.dtype == np.int64, f"{name} does not fit")
     for flags in (model.known, model.whole, model.constant, model.varied):
-        _demand(flags.shape == (m,) and flags.dtype == np.bool_, "flags that do not fit")
-    _demand(model.masks.ndim == 2 and model.masks.shape[1] == m, "masks do not fit")
-    _demand(model.masks.dtype == np.bool_ and len(model.masks) > 0, "masks are none")
-    _demand(model.histogram.ndim == 1 and model.histogram.dtype == np.float64, "no histogram")
+        demand(flags.shape == (m,) and flags.dtype == np.bool_, "flags that do not fit")
+    demand(model.masks.ndim == 2 and model.masks.shape[1] == m, "masks do not fit")
+    demand(model.masks.dtype == np.bool_ and len(model.masks) > 0, "masks are none")
+    demand(model.histogram.ndim == 1 and model.histogram.dtype == np.float64, "no histogram")
     for name in ("v", "unit", "noise", "rarity"):
-        _demand(bool((getattr(model, name) > 0.0).all()), f"{name} is not above zero")
-    _demand(model.trial[0] >= 0.0 and model.trial[2] >= 0.0, "votes below zero")
+        demand(bool((getattr(model, name) > 0.0).all()), f"{name} is not above zero")
+    demand(model.trial[0] >= 0.0 and model.trial[2] >= 0.0, "votes below zero")
     for name in ("counts", "histogram", "errors", "judged"):
-        _demand(bool((getattr(model, name) >= 0.0).all()), f"{name} is below zero")
+        demand(bool((getattr(model, name) >= 0.0).all()), f"{name} is below zero")
     for name in ("n_seen", "n_entries", "checked", "pass_rows"):
-        _demand(0 <= getattr(model, name) < LARGEST_COUNT, f"{name} is no count")
-    _demand(0.0 <= model.kept <= 1.0, "kept is no share")
-    _demand(model.batch_left > 0 and model.period_left > 0, "no rows are left to its batch")
-    _demand(r <= model.settings.components_for(m), "more components than it may have")
-    _demand(bool((np.diagonal(model.S) > 0.0).all()), "a precision that is not above zero")
+        demand(0 <= getattr(model, name) < LARGEST_COUNT, f"{name} is no count")
+    demand(0.0 <= model.kept <= 1.0, "kept is no share")
+    demand(model.batch_left > 0 and model.period_left > 0, "no rows are left to its batch")
+    demand(r <= model.settings.components_for(m), "more components than it may have")
+    demand(bool((np.diagonal(model.S) > 0.0).all()), "a precision that is not above zero")
     if model.memory is not None:
         _check_memory(model.memory, m, r)
 
@@ -334,17 +335,12 @@ def _check_memory(memory: Memory, m: int, r: int) -> None:
     }  # fmt: skip
     for name, shape in shapes.items():
         array = getattr(memory, name)
-        _demand(array.shape == shape and array.dtype == np.float64, f"memory.{name} does not fit")
-        _demand(bool(np.isfinite(array).all()), f"memory.{name} is not finite")
-    _demand(memory.age.shape == (m,) and memory.age.dtype == np.int64, "memory.age does not fit")
+        demand(array.shape == shape and array.dtype == np.float64, f"memory.{name} does not fit")
+        demand(bool(np.isfinite(array).all()), f"memory.{name} is not finite")
+    demand(memory.age.shape == (m,) and memory.age.dtype == np.int64, "memory.age does not fit")
     for kept in (memory.codes, memory.residuals, memory.series):
-        _demand(bool(((kept >= 0.0) & (kept < 1.0)).all()), "a memory that is none")
+        demand(bool(((kept >= 0.0) & (kept < 1.0)).all()), "a memory that is none")
     trust = memory.trust
-    _demand(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "a trust that is none")
+    demand(bool(((trust >= 0.0) & (trust <= 1.0)).all()), "a trust that is none")
     for histogram in (memory.histogram, memory.ahead):
-        _demand(histogram.ndim == 1 and histogram.dtype == np.float64, "no histogram")
-
-
-def _demand(holds: bool, reason: str) -> None:
-    if not holds:
-        raise ValueError(reason)
+        demand(histogram.ndim == 1 and histogram.dtype == np.float64, "no histogram")
