@@ -16,7 +16,7 @@ import omfb
 from omfb import Rule
 from omfb.core import blocks
 from omfb.core.encode import encode, fill
-from omfb.core.kernels import patterns, run, threads
+from omfb.core.kernels import dictionary, patterns, run, threads
 from omfb.core.kernels.shared import Rows
 
 from .. import reference
@@ -152,7 +152,7 @@ def with_threads(patch, n):
 @pytest.mark.parametrize("outage", [False, True])
 @pytest.mark.parametrize("memory", [0.0, 1.0])
 def test_threads_do_not_change_a_bit(rng, dtype, outage, memory):
-    m, r = 9000, 20
+    m, r = 9000, 30
     Y = rng.random((300, m)).astype(dtype)
     Y[100:250, 50:600] = np.nan if outage else 0.5
     state = omfb.init(Y, r, Rule(memory=memory), init=rng.random((r, m)))
@@ -170,8 +170,9 @@ def test_pieces_of_features_equal_the_reference(rng):
     C = rng.normal(size=(m, r))
     Y = rng.normal(size=(150, r)) @ C.T + 0.3 * rng.normal(size=(150, m))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "SMALL_PRODUCT", 64 * r * 30)  # 47 slices of 30 features, the last of 20
-        patch.setattr(run, "LEAST_WIDTH", 0)
+        # 47 slices of 30 features, the last of 20
+        patch.setattr(dictionary, "SMALL_PRODUCT", 64 * r * 30)
+        patch.setattr(dictionary, "LEAST_WIDTH", 0)
         whole, _, _ = omfb.step(start(C + 0.1, Rule()), Y)
     told = reference.learn(reference.first(C + 0.1, 1.0), Y[:20], Rule())
     part, codes, _ = omfb.step(start(C + 0.1, Rule()), Y[:20])
@@ -182,12 +183,12 @@ def test_pieces_of_features_equal_the_reference(rng):
 
 @given(st.integers(1, 400_000), st.integers(1, 30_000))
 def test_every_feature_is_in_one_slice(m, work):
-    pieces = list(run.cut(m, work))
-    assert len(pieces) <= run.MOST_PIECES
+    pieces = list(dictionary.cut(m, work))
+    assert len(pieces) <= dictionary.MOST_PIECES
     at = 0
     for here, n in (ranges for piece in pieces for ranges in piece):
         assert here.start == at < here.stop
-        assert n <= run.STACK
+        assert n <= dictionary.STACK
         assert (here.stop - here.start) % n == 0
         at = here.stop
     assert at == m

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from .blocks import too_large
 from .kernels.batch import batch_space
-from .kernels.run import Dictionary
+from .kernels.dictionary import Dictionary
 from .kernels.sequence import Small, after_block, block_length, small_space
 from .kernels.shared import Matrix, gram
 from .kernels.threads import products_in_one_thread, team
@@ -129,10 +129,11 @@ def updated(C: NDArray[Any], Y: NDArray[Any], X: Matrix, B: Matrix) -> NDArray[A
     """A slice of the dictionary after a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
         dictionary = Dictionary(C, False, len(Y), helpers)
-        dictionary.update(X, B, Y, after=Y[:0])
-    if not np.isfinite(dictionary.C).all():
+        dictionary.update_at_once(X, B, Y, after=Y[:0])
+    C = dictionary.settled()
+    if not np.isfinite(C).all():
         raise too_large()
-    return dictionary.C
+    return C
 
 
 class First(NamedTuple):

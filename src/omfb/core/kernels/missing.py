@@ -114,6 +114,8 @@ def learn_each(
                 k[j] *= inverse_scale / stretch
                 g[j] = 0.0
         else:
+            if memory > 0.0:
+                multiply(S_inverse, x_first, work[6])
             before, epsilon, stretch, _, _, _ = alternate(
                 b, energy, H, factorised, S_inverse, inverse_scale, memory, ridge, smooth,
                 inner_iter, x_before, work,

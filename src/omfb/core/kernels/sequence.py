@@ -23,7 +23,7 @@ import numpy as np
 from ..state import MOSTLY_OBSERVED, Rule, State
 from .codes import Penalty, Quadratic, alternate_row, penalty_of
 from .compiling import inner_jit, jit
-from .room import Room, aligned
+from .room import Room, aligned, aligned_copy
 from .shared import Matrix, check_finite_step, inverse_to_keep, kept_after, precision_before
 from .small import (
     SMALLEST_PRECISION,
@@ -32,8 +32,10 @@ from .small import (
     before_row,
     dot,
     invert,
+    multiply,
     remember,
-    remember_inverse,
+    subtract_outer_and_multiply,
+    taken_by_row,
 )
 
 # H is updated over a whole block, which multiplies its errors: take worse conditioned systems
@@ -76,25 +78,29 @@ def sequence(
     """Take the q single-row steps of a block in small space; return how many were taken.
 
     Changes P, x_before (the last code), S (but for memory = 1, where the caller adds up all codes
-    at once) and, as far as it needs them, H and S_inverse in place.
+    at once) and, as far as it needs them, H and S_inverse in place: the last row is not in these.
     Fills X, K and D (codes, gains and g + ½ ε k, in rows) and the residual energies before
     learning: so G' = G + DᵀK + KᵀD.
     Stops early at a row whose system is singular: that row is for `learn_missing`.
     """
     q, r = P.shape
     rhs = np.empty(r)
-    work = np.empty((7, r))
-    x, k, g, u, v, x_first = work[0], work[1], work[2], work[3], work[4], work[5]
+    work, scaled = np.empty((7, r)), np.empty(r)
+    x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
     for j in range(r):
-        u[j] = v[j] = 0.0
+        k[j] = u[j] = v[j] = 0.0
     on_vv = on_vu = on_uu = 0.0  # what the row before changes in H
+    left, down = 1.0, 0.0  # and in the inverse of S
     for t in range(q):
         for j in range(r):
             rhs[j] = P[t, j] + smooth * x_before[j]
         add_symmetric_and_multiply(H, v, u, on_vv, on_vu, on_uu, rhs, x_first)
         inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
-        if 0.0 < memory < 1.0:
+        if memory == 1.0:
+            subtract_outer_and_multiply(S_inverse, left, down, k, scaled, x_first, z)
+        elif memory > 0.0:
             invert(S_inverse, SMALLEST_PRECISION)
+            multiply(S_inverse, x_first, z)
         before[t], epsilon, stretch, on_vv, on_vu, on_uu = alternate(
             P[t], N[t, t], H, False, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter,
             x_before, work,
@@ -103,7 +109,7 @@ def sequence(
             return t
         if memory < 1.0:
             remember(S, lam, memory, weight + t, share, x)
-        remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch, work[6])
+        left, down = inverse_scale, taken_by_row(share, stretch)
         for j in range(r):
             X[t, j] = x[j]
             K[t, j] = k[j]
@@ -145,10 +151,37 @@ def solve_unit_upper(U, K):
 def block_length(m: int, r: int) -> int:
     """Rows of a block: of the work beside the floor, Y Yᵀ grows with q and C A falls with it.
 
-    Their sum is least at q = √2 r, with the small space a little below; with fewer rows than 64
-    the products and the calls lose speed, and calls are what short rows cost.
+    Their sum is least at q = √2 r; with C A put off and the small space, at about r. With fewer
+    rows than 64 the products and the calls lose speed, and calls are what short rows cost.
     """
-    return max(64 if m > SHORT else 96, 8 * round(1.2 * r / 8))
+    return max(64 if m > SHORT else 96, 8 * round(0.95 * r / 8))
+
+
+class Gains(NamedTuple):
+    """The gains of single rows, and K Xᵀ: its strictly upper part is U, the rest L."""
+
+    K: Matrix
+    KX: Matrix
+
+    def kept(self, r: int) -> float:
+        """What a block keeps of the dictionary: the mean factor of A = I − XᵀB, by its determinant.
+
+        A is the product of all I − x kᵀ, whose determinants are 1 − kᵀx.
+        """
+        return float(np.exp(np.log(1.0 - self.KX.diagonal()).sum() / r))
+
+    def towards_the_end(self) -> Matrix:
+        """B = (I + U)⁻¹K."""
+        B = aligned_copy(self.K)
+        solve_unit_upper(self.KX, B)
+        return B
+
+    def towards_the_start(self) -> Matrix:
+        """V = (I − L)⁻¹K, which is B (I − XᵀB)⁻¹; in reverse, L's system is one like U's."""
+        scale = 1.0 / (1.0 - self.KX.diagonal())[::-1, None]
+        V = np.ascontiguousarray(scale * self.K[::-1])
+        solve_unit_upper(np.ascontiguousarray(-scale * self.KX[::-1, ::-1]), V)
+        return V[::-1]
 
 
 class Block(NamedTuple):
@@ -160,6 +193,7 @@ class Block(NamedTuple):
     S: Matrix
     code: Matrix
     residual: float
+    gains: Gains | None = None  # of single rows
 
 
 def after_block(state: State, block: Block, entries: int, share: float) -> State:
@@ -231,9 +265,9 @@ def small_space(
     half = D.T @ K
     G = G + (half + half.T)
     check_finite_step(G, S)  # where a code or gain is not finite, neither is G
-    B = K
-    solve_unit_upper(K @ X.T, B)
-    return Block(X, B, G, S, x_before, float(before[:done].sum()))
+    gains = Gains(K, K @ X.T)
+    B = gains.towards_the_end()
+    return Block(X, B, G, S, x_before, float(before[:done].sum()), gains)
 
 
 def sequence_with(

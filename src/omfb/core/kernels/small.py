@@ -198,9 +198,10 @@ def alternate(
     """Alternate code and dictionary `inner_iter` times in small space.
 
     H may be factors, as in `multiply_inverse`. S̄⁻¹ is inverse_scale S_inverse. `work` is (7, r):
-    its row 5 is the first code H (b + τ x₋), and x, k, g, u, v are left in rows 0 to 4. Returns the
-    residual energy before learning, ε, 1 + xᵀS̄⁻¹x, and the coefficients of H' on vvᵀ, uvᵀ + vuᵀ,
-    uuᵀ; the first is negative where the system has become singular.
+    its row 5 is the first code H (b + τ x₋) and, unless ρ = 0, row 6 its product with S_inverse;
+    x, k, g, u, v are left in rows 0 to 4. Returns the residual energy before learning, ε,
+    1 + xᵀS̄⁻¹x, and the coefficients of H' on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is negative where the
+    system has become singular.
     """
     x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
     r = b.shape[0]
@@ -215,7 +216,8 @@ def alternate(
             for j in range(r):
                 z[j] = S_inverse[0, 0] * x[j]  # S̄ = λ I
         else:
-            multiply(S_inverse, x, z)
+            if round_ > 0:
+                multiply(S_inverse, x, z)
             for j in range(r):
                 z[j] *= inverse_scale
         stretch = 1.0 + max(dot(x, z), 0.0)  # rounding of S̄⁻¹ must not turn the gain around
@@ -326,9 +328,13 @@ def remember(S, lam, memory, weight, share, x):
 def remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch, scaled):
     """The inverse of what `remember` makes of S, for ρ = 1; `scaled` is to work in."""
     if memory == 1.0:
-        # S̄⁻¹x is stretch k, and xᵀS̄⁻¹x is stretch − 1.
-        down = share * stretch * stretch / (1.0 + share * (stretch - 1.0))
-        subtract_outer(S_inverse, inverse_scale, down, k, scaled)
+        subtract_outer(S_inverse, inverse_scale, taken_by_row(share, stretch), k, scaled)
+
+
+@inner_jit
+def taken_by_row(share, stretch):
+    """What of k kᵀ a row takes from S⁻¹: S̄⁻¹x is stretch k, and xᵀS̄⁻¹x is stretch − 1."""
+    return share * stretch * stretch / (1.0 + share * (stretch - 1.0))
 
 
 @inner_jit
@@ -344,3 +350,17 @@ def subtract_outer(M, left, down, k, scaled):
         along, row = scaled[i], M[i]
         for j in range(k.shape[0]):
             row[j] = left * row[j] - along * k[j]
+
+
+@inner_jit
+def subtract_outer_and_multiply(M, left, down, k, scaled, x, out):
+    """`subtract_outer`, then out = M x, in one pass over M."""
+    for i in range(k.shape[0]):
+        scaled[i] = down * k[i]
+    for i in range(k.shape[0]):
+        along, row = scaled[i], M[i]
+        total = 0.0
+        for j in range(k.shape[0]):
+            row[j] = left * row[j] - along * k[j]
+            total += row[j] * x[j]
+        out[i] = total
