@@ -44,8 +44,9 @@ GAP, VOTES_OF_THE_HEAD = 2.5, (100.0, 50.0, 25.0)
 # Entries of a feature below which other features say what its mean may be, those of such others,
 # or if they have not as many, and how many others there must be.
 FEW, LEAST_TOLD = (10, 2), 5
-# Deviations from where their means are expected, beyond which few entries are believed.
-UNLIKE = 5.0
+# Deviations from where their means are expected, beyond which few entries are believed; and the
+# share of features so far from the others with which these say nothing of each other.
+UNLIKE, MOST_UNLIKE = 5.0, 0.1
 # Of the noise that the head shows: with less of it, the first codes follow the rows more closely,
 # and the dictionary learns faster. The first revision puts it right.
 TRUSTING = 0.3
@@ -187,7 +188,10 @@ def _believable(mean: Vector, deviation: Vector, counts: NDArray[np.int64]) -> V
     own = counts * left / np.maximum(counts * left + within, 1e-300)
     # Entries that agree with each other, far from where all others are, are not like these.
     expected = np.sqrt(left + within / np.maximum(counts, 1))
-    own = np.where(np.abs(means - usual) > UNLIKE * expected, 1.0, own)
+    unlike = np.abs(means - usual) > UNLIKE * expected
+    if np.mean(unlike[told]) > MOST_UNLIKE:
+        return mean
+    own = np.where(unlike, 1.0, own)
     return np.where(counts >= FEW[0], mean, size * (usual + own * (means - usual)))
 
 
