@@ -4,6 +4,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_limits
 
@@ -89,3 +90,18 @@ def test_a_team_is_done_when_the_last_helper_is(monkeypatch):
         with pytest.raises(ZeroDivisionError):
             Team(3).run(task, 3)
         assert sorted(ended) == [0, 2]
+
+
+def test_helpers_are_as_quiet_about_overflow_as_the_caller():
+    """Of infinity in rows an error tells, and not a warning of whichever thread has met it."""
+    both = threading.Barrier(2, timeout=30)
+    told = []
+
+    def task(at):
+        both.wait()  # so that each thread takes one
+        told.append((threading.get_ident(), np.geterr()["over"]))
+
+    with np.errstate(over="ignore"):
+        Team(2).run(task, 2)
+    assert len({thread for thread, _ in told}) == 2
+    assert [over for _, over in told] == ["ignore", "ignore"]

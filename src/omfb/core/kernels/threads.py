@@ -20,6 +20,7 @@ from itertools import count
 from typing import Any
 
 import numba
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 Task = Callable[[int], None]
@@ -124,9 +125,15 @@ class Team:
                 numbers = count(n)  # no more of it
                 raise
 
+        reported = np.geterr()  # by the caller; NumPy keeps that for each thread
+
+        def help_out() -> None:
+            with np.errstate(**reported):
+                take()
+
         helpers: list[Future[None]] = []
         with suppress(RuntimeError):  # the interpreter is ending: the caller does it all
-            helpers = [_pool().submit(take) for _ in range(min(self.n_threads, n) - 1)]
+            helpers = [_pool().submit(help_out) for _ in range(min(self.n_threads, n) - 1)]
         try:
             take()
         finally:
