@@ -58,7 +58,7 @@ def test_gains_solved_towards_the_start_undo_what_a_block_takes(q, r, seed):
     assert_close(B, np.linalg.solve(np.eye(q) + U, K))
     # A = I − XᵀB may be as good as singular: both sides are multiplied by it.
     assert_close(V - V @ X.T @ B, B, 1e-10 * max(np.abs(V).max() / np.abs(B).max(), 1.0))
-    assert np.isclose(gains.kept(r) ** r, abs(np.linalg.det(np.eye(r) - X.T @ B)), atol=1e-12)
+    assert np.isclose(gains.kept**r, abs(np.linalg.det(np.eye(r) - X.T @ B)), atol=1e-12)
 
 
 def test_a_dictionary_that_changes_little_is_multiplied_once(rng, put_off):

@@ -20,6 +20,7 @@ from ..core.model.in_time import WINDOW, fill_in_time, remembering, up_to_date
 from ..core.model.late import unacquainted
 from ..core.model.learn import learn, mostly_observed
 from ..core.model.polish import polished
+from ..core.model.rare import doubted
 from ..core.model.settings import Settings
 from ..core.model.sparing import sparing
 from ..core.model.start import head_rows, start
@@ -123,6 +124,7 @@ class Bayes:
             state = polished(state, rows) if short else state
             moved = calibrated_by_moving(state, rows) if short else None
             state = calibrated(state, rows) if moved is None else moved
+            state = doubted(state, rows) if short else state
         state = replace(state, pass_rows=0)  # rows that come from now on are new ones
         return remembering(state, last_rows()) if state.settings.in_time else state
 

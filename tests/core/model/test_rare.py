@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from omfb import OMFB, OMFBImputer
-from omfb.core.model.rare import ENOUGH, unproven
+from omfb.core.model.rare import ENOUGH, doubted, unproven
 
 
 def table(rng, n, k):
@@ -42,14 +42,44 @@ def test_columns_with_enough_entries_or_as_many_as_others_are_left_alone(rng):
     X, truth = table(rng, 400, 3)
     X[:, 3] = truth
     X[rng.random(X.shape) < 0.2] = np.nan
-    assert not unproven(OMFBImputer(random_state=0).fit(X).learner_.state).any()
-    assert not unproven(OMFBImputer(random_state=0).fit(X[:20]).learner_.state).any()
-    X[int(3 * ENOUGH) :, 3] = np.nan  # entries fade as rows come
-    assert not unproven(OMFBImputer(random_state=0).fit(X).learner_.state).any()
-    X[10:, 3] = np.nan
-    assert unproven(OMFBImputer(random_state=0).fit(X).learner_.state)[3] > 0.0
+    state = OMFBImputer(random_state=0).fit(X).learner_.state
+
+    def extra(*n):
+        return unproven(state, np.array(n))
+
+    assert not extra(400, 320, 320, ENOUGH).any()
+    assert not extra(20, 20, 20, 16).any()
+    few = extra(400, 320, 320, ENOUGH - 20)
+    assert 0.0 < few[3] < extra(400, 320, 320, 3)[3]
+    assert not few[:3].any()
     # With one noise for all, intervals are calibrated by entries of rare columns as well.
-    assert not unproven(OMFB(random_state=0).fit(X).learner_.state).any()
+    shared = OMFB(random_state=0).fit(X).learner_.state
+    assert not unproven(shared, np.array([400, 320, 320, 3])).any()
+
+
+def test_doubt_changes_no_filled_value_but_how_sure_it_is(rng):
+    X, _ = table(rng, 200, 5)
+    state = OMFBImputer(random_state=0).fit(X).learner_.state
+    more = doubted(state, X)
+    assert more.noise[3] > state.noise[3]
+    assert np.array_equal(more.noise[:3], state.noise[:3])
+    np.testing.assert_allclose(more.C * more.noise[:, None], state.C * state.noise[:, None])
+    np.testing.assert_allclose(more.G, more.C.T @ more.C)
+    assert doubted(state, np.nan_to_num(X)) is state
+
+
+def test_a_column_that_fell_silent_in_a_stream_keeps_its_width(rng):
+    """It had many entries, though they have faded: its intervals are not those of a rare one."""
+    T = rng.standard_normal((4000, 3)) @ rng.standard_normal((3, 8))
+    T += 0.2 * rng.standard_normal(T.shape)
+    X = T.copy()
+    X[500:, 0] = np.nan
+    for memory in (1.0, 0.999):
+        model = OMFBImputer(memory=memory, random_state=0)
+        for start in range(0, 4000, 500):
+            model.partial_fit(X[start : start + 500])
+        low, high = (bound[:, 0] for bound in model.interval(X[-100:], level=0.9))
+        assert np.median(high - low) < 2.0 * T[:, 0].std()
 
 
 @pytest.mark.parametrize("row", [3, 40])

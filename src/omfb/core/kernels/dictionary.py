@@ -106,8 +106,8 @@ class Dictionary:
         return self._over_pieces(after, self._mixed(T, B, Y))
 
     def _put_off(self, X: Matrix, B: Matrix, gains: Gains) -> tuple[Matrix, Factor | None]:
-        """W and T after the block; no T if it is badly conditioned, or sure to be so."""
-        if not gains.kept(X.shape[1]) * LARGEST_CONDITION > 1.0:
+        """W and T after the block; no T if it is badly conditioned, or likely to be."""
+        if not gains.kept * LARGEST_CONDITION > 1.0:
             return B, None
         A, V = complement(X, B), gains.towards_the_start()
         if self._factor is None:

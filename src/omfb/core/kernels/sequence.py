@@ -163,12 +163,13 @@ class Gains(NamedTuple):
     K: Matrix
     KX: Matrix
 
-    def kept(self, r: int) -> float:
+    @property
+    def kept(self) -> float:
         """What a block keeps of the dictionary: the mean factor of A = I − XᵀB, by its determinant.
 
         A is the product of all I − x kᵀ, whose determinants are 1 − kᵀx.
         """
-        return float(np.exp(np.log(1.0 - self.KX.diagonal()).sum() / r))
+        return float(np.exp(np.log(1.0 - self.KX.diagonal()).sum() / self.K.shape[1]))
 
     def towards_the_end(self) -> Matrix:
         """B = (I + U)⁻¹K."""

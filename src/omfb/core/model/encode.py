@@ -15,7 +15,6 @@ from ..kernels.threads import products_in_one_thread
 from ..state import Info
 from .check import outlier_limit
 from .codes import codes_of, complete_system, variances_of
-from .rare import unproven
 from .reach import believed
 from .rows import Whitened, in_safe_range, pattern_of
 from .slim import slim
@@ -108,7 +107,7 @@ def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
     """The rows of X with their missing entries filled; what is observed stays as it is."""
     filled = dense_with_holes(X).astype(model.C.dtype)
     model = slim(settled(model))[0] if np.isnan(filled).any() else model
-    spreads, unexplained = np.zeros(filled.shape) if deviations else None, unproven(model)
+    spreads = np.zeros(filled.shape) if deviations else None
     for start in range(0, len(filled), ROWS):
         here = slice(start, start + ROWS)
         missing = np.isnan(filled[here])
@@ -122,8 +121,7 @@ def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
             if spreads is not None:
                 starts, which = pattern_of(missing)
                 variances = variances_of(model, codes.X, codes.covariances, starts, which)
-                explained = np.sqrt(variances) * model.spread[which]
-                spreads[here][missing] = np.hypot(explained, unexplained[which])
+                spreads[here][missing] = np.sqrt(variances) * model.spread[which]
     return Filled(filled, spreads)
 
 
@@ -136,7 +134,7 @@ def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDA
     r, m = model.n_components, len(model.C)
     rows = dense_with_holes(X).astype(model.C.dtype)
     roots = np.linalg.cholesky(model.Sigma)
-    deviations, unexplained = np.sqrt(model.rarity)[:, None], unproven(model)
+    deviations = np.sqrt(model.rarity)[:, None]
     for _ in range(n):
         C = model.C + deviations * (rng.standard_normal((m, r + 1)) @ roots.T)
         drawn = rows.copy()
@@ -148,10 +146,7 @@ def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDA
             x = codes.X.copy()
             x[:, :r] += _normal(codes.covariances, model.kappa, len(x), rng)
             values = x @ C.T + rng.standard_normal((len(x), m))
-            values = values * model.spread + model.center
-            if unexplained.any():
-                values += unexplained * rng.standard_normal(values.shape)
-            np.copyto(drawn[here], values, where=missing)
+            np.copyto(drawn[here], values * model.spread + model.center, where=missing)
         yield drawn
 
 

@@ -20,7 +20,6 @@ from .check import outlier_limit
 from .codes import codes_of, variances_of
 from .encode import Filled, settled
 from .histogram import N_BINS, binned, quantile, rescaled
-from .rare import unproven
 from .reach import believed
 from .rows import REACH, pattern_of
 from .state import Matrix, Memory, Model, Vector
@@ -139,8 +138,7 @@ def fill_in_time(model: Model, X: Any, *, deviations: bool = False) -> Filled:
     np.copyto(rows, made * model.noise + model.center, where=missing)
     if not deviations:
         return Filled(rows, None)
-    size = np.hypot(size * model.spread, unproven(model))
-    return Filled(rows, np.where(missing, size, 0.0))
+    return Filled(rows, np.where(missing, size, 0.0) * model.spread)
 
 
 def forecast(model: Model, steps: int) -> tuple[Matrix, Matrix]:
@@ -150,8 +148,7 @@ def forecast(model: Model, steps: int) -> tuple[Matrix, Matrix]:
     model = settled(model)
     ahead = [_ahead(model, memory, step) for step in range(1, steps + 1)]
     means, deviations = (np.array(each).reshape(steps, -1) for each in zip(*ahead, strict=True))
-    deviations = np.hypot(deviations * model.spread, unproven(model))
-    return means * model.noise + model.center, deviations
+    return means * model.noise + model.center, deviations * model.spread
 
 
 def _ahead(model: Model, memory: Memory, step: int) -> tuple[Vector, Vector]:
