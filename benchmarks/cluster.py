@@ -24,8 +24,8 @@ import numpy as np
 from distributed import Client, LocalCluster, wait
 
 from omfb import OMFB
-from omfb.core.model import merge
-from omfb.distributed import order
+from omfb.adapters.dask import round_schedule as order
+from omfb.core.factor import merge
 
 NOISE = 0.5
 # Dask lets its workers give back memory early. It is a side effect that they fetch each array above

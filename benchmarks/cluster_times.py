@@ -12,12 +12,12 @@ import time
 
 import numpy as np
 
-from omfb.core.kernels.threads import products_in_one_thread
-from omfb.core.model import merge
-from omfb.core.model.learn import learn
-from omfb.core.model.settings import Settings
-from omfb.core.model.start import start
-from omfb.distributed.order import rounds_of
+from omfb.adapters.dask.round_schedule import rounds_of
+from omfb.core.factor import merge
+from omfb.core.factor.config import Settings
+from omfb.core.factor.init import start
+from omfb.core.factor.step import learn
+from omfb.core.linalg.threads import products_in_one_thread
 
 CHUNK, LANES = 100_000, 1000
 

@@ -23,14 +23,8 @@ from cluster import processor_time
 from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster, wait
 
 from omfb import OMFB, Rule, init
-from omfb.core.slices import (
-    addends,
-    decide,
-    longest_step,
-    updated,
-    without_features,
-)
-from omfb.distributed.tasks import ADDED_AT_ONCE
+from omfb.adapters.dask.feature_tasks import ADDED_AT_ONCE
+from omfb.core.broyden.sharded import addends, decide, longest_step, updated, without_features
 
 NOISE = 0.5
 

@@ -24,8 +24,8 @@ from timing import Row, environment, interleaved, report
 
 import omfb
 from omfb import OMFB, Rule
-from omfb.core.encode import encode, fill
-from omfb.core.kernels.sequence import block_length
+from omfb.core.broyden.block import block_length
+from omfb.core.broyden.encode import encode, fill
 
 HERE = Path(__file__).resolve().parent
 # Found once: to look for libraries takes milliseconds, as long as some of what is timed.

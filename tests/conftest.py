@@ -8,7 +8,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Numba's cache looks at the file of a kernel only, not at those of the kernels it calls: give
 # each version of the sources a cache of its own, before anything is imported.
-_sources = sorted((ROOT / "src/omfb/core/kernels").glob("*.py"))
+_sources = sorted((ROOT / "src/omfb/core").rglob("*.py"))
 _digest = hashlib.sha256(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba-cache" / _digest))
 

@@ -77,7 +77,7 @@ def cases():
     try:
         from omfb import OnlineFactorAnalysis as Factor
     except ImportError:
-        from omfb import OMFB as Factor
+        from omfb import OMFB as Factor  # noqa: N811
 
     for name, X in tables():
         yield name, OMFBImputer(random_state=0).fit(X), X

@@ -5,7 +5,6 @@ import importlib.metadata
 import importlib.resources
 import json
 import os
-import pkgutil
 import re
 import subprocess
 import sys
@@ -16,7 +15,6 @@ import pytest
 import omfb
 import omfb.plots
 import omfb.streams
-from omfb import _moved
 
 
 def in_new_process(code):
@@ -104,47 +102,3 @@ def test_the_typing_marker_is_shipped():
 
 def test_only_public_names_are_listed():
     assert dir(omfb) == sorted([*omfb.__all__, "__version__"])
-
-
-MOVED = [
-    "baselines", "codes", "estimator", "experiments", "factorizer", "frames", "parameters",
-    "pieces", "saving", "start", "state", "storage", "storage.locking", "training", "updates",
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("name", MOVED)
-def test_a_module_that_has_moved_says_where_it_is(name):
-    with pytest.raises(ImportError, match="is now omfb") as caught:
-        importlib.import_module(f"omfb.{name}")
-    place = str(caught.value).partition("is now ")[2].split()[0].rstrip(".")
-    importlib.import_module(place)
-    with pytest.raises(AttributeError, match="is now omfb"):
-        getattr(omfb, name.partition(".")[0])
-
-
-@pytest.mark.parametrize("name", [name for name in _moved.MOVED if name.count(".") == 2])
-def test_a_name_inside_a_module_that_has_moved_says_where_it_is(name):
-    module, _, part = name.rpartition(".")
-    with pytest.raises(ImportError, match="is now omfb"):
-        exec(f"from {module} import {part}")
-    assert pkgutil.resolve_name(_moved.MOVED[name])
-
-
-def test_what_never_was_in_a_module_is_not_there():
-    for module in (omfb.plots, omfb.streams):
-        assert not hasattr(module, "nonsense")
-
-
-def test_the_paper_is_in_the_places_that_are_named():
-    assert _moved.MOVED["omfb.baselines"] == "omfb.paper.competitors"
-    assert _moved.MOVED["omfb.experiments"].startswith("omfb.paper.experiments")
-
-
-def test_a_module_that_never_was_is_simply_not_found():
-    with pytest.raises(ModuleNotFoundError, match=r"No module named 'omfb\.nonsense'"):
-        importlib.import_module("omfb.nonsense")
-
-
-def test_streams_are_opened_by_the_formats_now():
-    with pytest.raises(ImportError, match=r"is now omfb\.formats\.open_stream"):
-        from omfb.streams import open_stream  # noqa: F401

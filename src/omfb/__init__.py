@@ -3,12 +3,11 @@
 from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from . import _moved
-
 if _TYPE_CHECKING:
-    from .core.rule import Rule
-    from .core.state import Info, State
-    from .core.step import init, step
+    from .core.broyden.config import Rule
+    from .core.broyden.state import State
+    from .core.broyden.step import init, step
+    from .core.info import Info
     from .estimators.imputer import OMFBImputer
     from .estimators.merge import merge
     from .estimators.omfb import OMFB
@@ -20,23 +19,20 @@ __version__ = "0.2.0"
 _HOME = {
     "OMFB": "estimators.omfb",
     "OMFBImputer": "estimators.imputer",
-    "Info": "core.state",
+    "Info": "core.info",
     "Learner": "learner.learner",
-    "Rule": "core.rule",
-    "State": "core.state",
-    "init": "core.step",
+    "Rule": "core.broyden.config",
+    "State": "core.broyden.state",
+    "init": "core.broyden.step",
     "merge": "estimators.merge",
-    "step": "core.step",
+    "step": "core.broyden.step",
 }
 
 __all__ = ["OMFB", "Info", "Learner", "OMFBImputer", "Rule", "State", "init", "merge", "step"]
 
-_moved.install()
-
 
 def __getattr__(name: str) -> object:
     if name not in _HOME:
-        _moved.refuse(f"omfb.{name}", AttributeError)
         raise AttributeError(f"module 'omfb' has no attribute {name!r}")
     value = getattr(_import_module(f".{_HOME[name]}", __name__), name)
     globals()[name] = value

@@ -16,8 +16,8 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from omfb import OMFB, OMFBImputer
-from omfb.core import encode
-from omfb.learner import bayes
+from omfb.core.broyden import encode
+from omfb.core.factor import engine as bayes
 
 from .. import reference
 from ..making import BOTH, ENGINES, GIVEN, given, rows, same, snapshot, sparse

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from omfb import OMFB, OMFBImputer
-from omfb.learner.broyden import Broyden
+from omfb.core.broyden.engine import Broyden
 
 from ..making import BOTH, ENGINES, given, rows, snapshot, sparse
 

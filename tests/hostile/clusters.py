@@ -16,7 +16,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from omfb import OMFB
-from omfb.distributed.waiting import ClusterError
+from omfb.adapters.dask.futures import ClusterError
 
 from ..commands import low_rank
 from .page import write_section

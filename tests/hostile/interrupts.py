@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from omfb.learner.snapshot import parts_of
+from omfb.learner.records import parts_of
 
 from ..making import sparse
 from .models import demand_sound, fitted, fresh, good_rows

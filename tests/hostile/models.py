@@ -9,7 +9,7 @@ import numpy as np
 
 from omfb import OMFB, OMFBImputer
 from omfb.learner.learner import Learner
-from omfb.learner.snapshot import parts_of, snapshot_of
+from omfb.learner.records import parts_of, snapshot_of
 
 from ..making import given
 from .trial import ACCEPTED, CHANGED, attempt, demand, demand_finite, strict

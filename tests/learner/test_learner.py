@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from omfb import OMFB, Info, Learner, Rule
-from omfb.core.model import start as head
-from omfb.core.state import State
-from omfb.learner import broyden
-from omfb.learner.bayes import Bayes
-from omfb.learner.engines import ENGINES as BY_NAME
-from omfb.learner.now import Now, Snapshot
-from omfb.learner.snapshot import Parts, parts_of, snapshot_of
+from omfb.core.broyden import engine as broyden
+from omfb.core.broyden.state import State
+from omfb.core.engines import ENGINES as BY_NAME
+from omfb.core.factor import init as head
+from omfb.core.factor.engine import Bayes
+from omfb.learner.records import Parts, parts_of, snapshot_of
+from omfb.learner.snapshot import Now, Snapshot
 from omfb.persistence import read_model, write_model
 
 from ..making import ENGINES, GIVEN, rows, sparse

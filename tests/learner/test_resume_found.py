@@ -9,7 +9,7 @@ from omfb import OMFB, OMFBImputer
 from omfb.formats import open_stream
 from omfb.learner import fit_stream
 from omfb.learner.fit_stream import StopFitting
-from omfb.learner.snapshot import parts_of
+from omfb.learner.records import parts_of
 
 from ..making import BOTH, rows, sparse
 

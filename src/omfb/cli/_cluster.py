@@ -15,8 +15,8 @@ def at_scheduler(
         from distributed import Client
     except ModuleNotFoundError:
         raise UsageError("--scheduler needs Dask: pip install 'omfb[dask]'") from None
-    from ..core.rule import checked_count
-    from ..distributed.rounds import Rounds
+    from ..adapters.dask.by_rows import Rounds
+    from ..core.checks import checked_count
     from ..estimators.parameters import plan_of
     from ..formats import ManyFiles, Reading
 

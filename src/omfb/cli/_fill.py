@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from ._errors import StopSignal
-from ._further import Further
+from ._extra_columns import Further
 
 if TYPE_CHECKING:
     from ..formats import Filled

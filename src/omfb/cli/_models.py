@@ -47,7 +47,7 @@ def allowed_by(model: Any) -> Callable[[Any], Any]:
 
 def without_outliers(learner: "Learner") -> "Learner":
     """The learner, taking no entry for an outlier from now on."""
-    from ..core.model.state import Model
+    from ..core.factor.state import Model
     from ..learner.learner import Learner
 
     now = learner.now

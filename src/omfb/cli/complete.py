@@ -15,27 +15,10 @@ from ._errors import (
     refuse_overwriting,
     say,
 )
+from ._extra_columns import Further
 from ._fill import Bar, Filler
-from ._further import Further
-from ._models import (
-    allowed_by,
-    header_of,
-    learner_of,
-    load_estimator,
-    open_for,
-    without_outliers,
-)
-from ._options import (
-    PIPE,
-    Checkpoint,
-    Data,
-    Every,
-    Model,
-    Out,
-    Quiet,
-    ReadingOptions,
-    reads_data,
-)
+from ._models import allowed_by, header_of, learner_of, load_estimator, open_for, without_outliers
+from ._options import PIPE, Checkpoint, Data, Every, Model, Out, Quiet, ReadingOptions, reads_data
 from ._writing import bytes_to, output_format, table_to
 
 

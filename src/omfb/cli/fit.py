@@ -20,15 +20,7 @@ from ._errors import (
     refuse_overwriting,
     say,
 )
-from ._options import (
-    Checkpoint,
-    DataFiles,
-    Every,
-    Quiet,
-    ReadingOptions,
-    open_data,
-    reads_data,
-)
+from ._options import Checkpoint, DataFiles, Every, Quiet, ReadingOptions, open_data, reads_data
 
 
 def _found(help: str, *names: str) -> Any:
@@ -275,7 +267,7 @@ def _how_to_go_on(source: Any, checkpoint: Path | None, n_rows: int) -> str:
 
 
 def _report(model: Any, source: Any, unseen: Any, output: Path) -> None:
-    from ..estimators.doubts import doubts
+    from ..estimators.diagnostics import doubts
 
     for doubt in doubts(unseen, source.feature_names):
         say(f"omfb: {doubt}")

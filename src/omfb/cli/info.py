@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.demand import demand
+from ..core.require import demand
 from ._errors import UsageError, guarded, printable, refuse_overwriting, say
 from ._images import write_png
 
@@ -63,8 +63,8 @@ def _state(header: dict[str, Any], tensors: dict[str, Any]) -> Any:
 
     None while the stream is so young that its rows are all that is known.
     """
-    from ..core.model.state import Model, check_model
-    from ..core.state import State, check_state
+    from ..core.broyden.state import State, check_state
+    from ..core.factor.state import Model, check_model
     from ..persistence.records import unflatten
 
     engine = header["learner"]["engine"]
@@ -81,7 +81,7 @@ def _state(header: dict[str, Any], tensors: dict[str, Any]) -> Any:
 
 
 def _facts(header: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
-    from ..core.state import Info
+    from ..core.info import Info
 
     state, learner, totals = _state(header, tensors), header["learner"], header["totals"]
     names, parameters = learner["feature_names"], header["parameters"]
@@ -136,7 +136,7 @@ def _found(state: Any) -> dict[str, Any]:
 
     import numpy as np
 
-    from ..core.model.state import Model
+    from ..core.factor.state import Model
 
     if not isinstance(state, Model):
         return {}

@@ -79,7 +79,7 @@ def score(
 
         omfb score ratings.csv -m model.omfb
     """
-    from ..core.state import Info
+    from ..core.info import Info
     from ..streams import errors_about
 
     fitted = load_model(model)

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .kernels.observed import compressed
-from .kernels.patterns import runs
-from .kernels.shared import Matrix, Rows, row_squares
+from .linalg.observed import compressed
+from .linalg.patterns import runs
+from .linalg.rows import Matrix, Rows, row_squares
 
 # Rows with missing entries are taken this many at a time: enough to hide the cost of a call.
 MISSING_ROWS = 256

@@ -11,12 +11,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.rule import checked_count
-from ..core.state import Info
-from ..distributed.features import Features
-from ..distributed.lazy import is_dask, lazy_score
-from ..distributed.rounds import Rounds
-from ..distributed.waiting import client_at_hand
+from ..adapters.dask.by_features import Features
+from ..adapters.dask.by_rows import Rounds
+from ..adapters.dask.futures import client_at_hand
+from ..adapters.dask.lazy import is_dask, lazy_score
+from ..core.checks import checked_count
+from ..core.info import Info
 from ..formats import is_stream, open_stream
 from ..learner.fit_stream import fit_stream, learn_block
 from ..learner.learner import Learner
@@ -24,17 +24,11 @@ from ..learner.progress import shown_progress
 from ..streams import Source
 from ..streams.arrays import ArraySource
 from ..streams.frames import checked_frame, has_columns
-from .belief import BeliefMixin
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
-from .doubts import OUT_OF_ORDER, doubts
+from .diagnostics import OUT_OF_ORDER, doubts
 from .files import SavedMixin, file_header
-from .parameters import (
-    Plan,
-    check_init,
-    check_parameters,
-    passes_for,
-    plan_of,
-)
+from .parameters import Plan, check_init, check_parameters, passes_for, plan_of
+from .predictive import BeliefMixin
 from .validation import Checked, first_rows, has_times, is_out_of_order, next_rows
 
 

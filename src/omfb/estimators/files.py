@@ -6,10 +6,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..core.rule import NUMBERS as RULE_NUMBERS
-from ..learner.broyden import BROYDEN
+from ..core.broyden.config import NUMBERS as RULE_NUMBERS
+from ..core.broyden.engine import BROYDEN
 from ..learner.learner import Learner
-from ..learner.snapshot import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
+from ..learner.records import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model
 from ..persistence.records import plain
 from .parameters import check_parameters, init_array

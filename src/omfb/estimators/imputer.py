@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
+from ..adapters.dask.lazy import LIKE, is_dask, lazily
 from ..core.blocks import dense_with_holes
-from ..core.model.state import Model
-from ..distributed.lazy import LIKE, is_dask, lazily
+from ..core.factor.state import Model
 from .base import Factorizer
 from .frames import is_frame, like_frame, numeric_part
 from .validation import Checked

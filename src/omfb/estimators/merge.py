@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
-from ..core.merge import MergeError
+from ..core.evidence import MergeError
 from ..learner.merge import merge_learners
 
 

@@ -5,8 +5,8 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from ..distributed.lazy import Columns, is_dask, is_frame, lazily
-from ..learner.broyden import BROYDEN
+from ..adapters.dask.lazy import Columns, is_dask, is_frame, lazily
+from ..core.broyden.engine import BROYDEN
 from .base import Factorizer
 from .parameters import Plan
 from .validation import codes_array

@@ -10,11 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from ..core.model.settings import Settings
-from ..core.rule import NUMBERS, Rule, checked_count, checked_number, shown
-from ..learner.bayes import BAYES
-from ..learner.broyden import BROYDEN
-from ..learner.engine import Engine
+from ..core.broyden.config import NUMBERS, Rule
+from ..core.broyden.engine import BROYDEN
+from ..core.checks import checked_count, checked_number, shown
+from ..core.engine import Engine
+from ..core.factor.config import Settings
+from ..core.factor.engine import BAYES
 from ..streams.base import HintedError, Source
 
 RULE_NAMES = tuple(field.name for field in fields(Rule))

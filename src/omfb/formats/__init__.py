@@ -1,7 +1,7 @@
 """One file for each format: how it is opened, written and rewritten."""
 
 from ._lines import open_pipe
-from .many import ManyFiles
+from .multi_file import ManyFiles
 from .opening import is_stream, open_file, open_stream
 from .reading import Reading
 from .registry import Filled, Format, FormatError, TableSource, format_named, format_of

@@ -21,14 +21,7 @@ from ..streams.base import DataError, whole_file
 from ..streams.blocks import checked_sparse, float_type
 from ..streams.grouped import GroupedSource
 from .compression import allowed_size, bomb
-from .npy import (
-    HEADER_FAULTS,
-    ArrayTable,
-    NpyWriter,
-    read_header,
-    refuse_choice,
-    to_whole,
-)
+from .npy import HEADER_FAULTS, ArrayTable, NpyWriter, read_header, refuse_choice, to_whole
 from .reading import Reading
 from .registry import Fill, Format, TableSource, Writer
 

@@ -10,13 +10,13 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.demand import demand
+from ..core.require import demand
 from ..persistence import ModelFileError, locked, read_model, write_model
 from ..persistence.modelfile import Tensors
 from ..streams import Position, Source
 from .learner import Learner
-from .now import Snapshot
-from .snapshot import FAULTS, Parts, parts_of, snapshot_of
+from .records import FAULTS, Parts, parts_of, snapshot_of
+from .snapshot import Snapshot
 
 # A checkpoint that takes long is written less often, so that it never costs more than 2 %.
 LONGEST_SHARE = 0.02

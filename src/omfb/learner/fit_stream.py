@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
-from ..streams.ahead import AHEAD
 from ..streams.base import Blocks, SourceLostError, observed_features
+from ..streams.prefetch import AHEAD
 from .checkpoints import Checkpoints, Place, resumed
 from .learner import Learner
-from .now import Snapshot
+from .snapshot import Snapshot
 
 # Enough to hide what a step costs beside its rows, few enough to lose.
 PIPE_ROWS = 256

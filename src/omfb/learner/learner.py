@@ -9,14 +9,15 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import UnusableError, check_finite, too_large
-from ..core.rule import NUMBERS, Rule, checked_count
-from ..core.state import Info
-from .broyden import BROYDEN
-from .engine import Engine, GetRows, Init
-from .now import NOTHING, Now, Snapshot
-from .numbers import is_ordinary, made_finite, quiet, within_range
-from .rows import joined, together
-from .second_copy import SecondCopy, observed_features
+from ..core.broyden.config import NUMBERS, Rule
+from ..core.broyden.engine import BROYDEN
+from ..core.checks import checked_count
+from ..core.engine import Engine, GetRows, Init
+from ..core.finite import is_ordinary, made_finite, quiet, within_range
+from ..core.info import Info
+from .double_buffer import SecondCopy, observed_features
+from .row_blocks import joined, together
+from .snapshot import NOTHING, Now, Snapshot
 
 # Codes that are smaller can have made no dictionary overflow, not in float32 either.
 USUAL_CODE = 1e8

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..core.merge import MergeError, merge_states
-from ..core.state import Info
+from ..core.evidence import MergeError, merge_states
+from ..core.info import Info
 from .learner import Learner
 
 

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from .atomic import replaced
 
 FORMAT = "omfb model"
-VERSION = 2
-READABLE = (1, 2)
+VERSION = 3
 # What safetensors itself allows.
 LARGEST_HEADER = 100_000_000
 TYPES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
@@ -77,20 +76,7 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not name.startswith("head"):
             _check_finite(path, name, tensor)
-    if header["version"] == 1:
-        return _upgraded(path, header, tensors)
     return header, tensors
-
-
-def _upgraded(
-    path: Path, header: dict[str, Any], tensors: Tensors
-) -> tuple[dict[str, Any], Tensors]:
-    from .version1 import upgraded
-
-    try:
-        return upgraded(header, tensors)
-    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ModelFileError(f"{path}: not a model that omfb 0.1 can have written.") from error
 
 
 def _metadata(path: Path, stream: BinaryIO) -> str:
@@ -147,7 +133,12 @@ def _header(path: Path, text: str) -> dict[str, Any]:
             f"{path}: written by a newer omfb (format {version}, this one reads {VERSION}). "
             f"Upgrade: pip install --upgrade omfb"
         )
-    if version not in READABLE or type(version) is not int:
+    if type(version) is int and 0 < version < VERSION:
+        raise ModelFileError(
+            f"{path}: written by an older omfb (format {version}, this one reads {VERSION}). "
+            f"Fit again."
+        )
+    if version != VERSION or type(version) is not int:
         raise ModelFileError(f"{path}: a damaged model file (version {version!r}).")
     return header
 

@@ -1,14 +1,7 @@
 """Where rows come from: blocks of arrays, iterators and files, with positions to return to."""
 
-from .. import _moved
-from .ahead import read_ahead
 from .base import DataError, Position, Source, errors_about, rows_per_block
-
-
-def __getattr__(name: str) -> object:
-    _moved.refuse(f"{__name__}.{name}", ImportError)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
+from .prefetch import read_ahead
 
 __all__ = [
     "DataError",

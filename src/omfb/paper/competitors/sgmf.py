@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.encode import encode
-from ...core.kernels.shared import gram
-from ...core.state import Rule, State
+from ...core.broyden.encode import encode
+from ...core.broyden.state import Rule, State
+from ...core.linalg.rows import gram
 from .base import Competitor
 
 

@@ -1,0 +1,1 @@
+"""Bridges to neighbouring libraries: one folder or file for each."""

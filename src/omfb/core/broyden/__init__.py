@@ -1,0 +1,1 @@
+"""The paper: online matrix factorisation by Broyden updates, and its extensions."""

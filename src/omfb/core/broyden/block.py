@@ -1,0 +1,288 @@
+"""Rows that observe the same features, one at a time: Algorithm 1 at the speed of matrix products.
+
+The dictionary after t rows of a block is C_t = C_0 + Σ_{i≤t} e_i k_iᵀ. So the t-th row meets
+
+    b_t = C_{t-1}ᵀ y_t = C_0ᵀ y_t + Σ_{i<t} k_i (e_iᵀ y_t),  e_iᵀ y_t = (Y Yᵀ)_{it} − x_iᵀ b_t^{(i)}
+
+where b_t^{(i)} is that sum up to row i. Given P = Y C_0 and N = Y Yᵀ, the q steps need no vector
+of length m. As e_i = y_i − C_0 x_i − Σ_{j<i} e_j (k_jᵀ x_i), the residuals solve a triangular
+system, and with X, K (q, r) the codes and gains and U the strictly upper part of K Xᵀ,
+
+    C_q = C_0 + (Y − X C_0ᵀ)ᵀ B = C_0 (I − Xᵀ B) + Yᵀ B,    B = (I + U)⁻¹ K.
+
+Where all rows miss the same features, C, Y and G are those of the others, and everything holds.
+
+This file is small space; `run.py` makes P and N and updates the dictionary.
+"""
+
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from ..linalg.compiling import inner_jit, jit
+from ..linalg.rows import Matrix, check_finite_step
+from ..linalg.small import SMALLEST_PRECISION, dot, invert, multiply
+from ..linalg.workspace import Room, aligned, aligned_copy
+from .penalties import Penalty, Quadratic, alternate_row, penalty_of
+from .precision import inverse_to_keep, kept_after, precision_before
+from .reduced_space import (
+    add_symmetric_and_multiply,
+    alternate,
+    before_row,
+    remember,
+    subtract_outer_and_multiply,
+    taken_by_row,
+)
+from .state import MOSTLY_OBSERVED, Rule, State
+
+# H is updated over a whole block, which multiplies its errors: take worse conditioned systems
+# row by row, each with an inverse of its own.
+SMALLEST_BLOCK_PIVOT = 1e-6
+# Features of a short row.
+SHORT = 500
+ROOM = Room()  # for what a block needs and does not return
+
+
+@inner_jit
+def pass_on_four(X, K, N, P, first):
+    """What four rows change in the b of those that follow: P from the row `first` on."""
+    x0, x1, x2, x3 = X[0], X[1], X[2], X[3]
+    k0, k1, k2, k3 = K[0], K[1], K[2], K[3]
+    x1_k0, x2_k0, x3_k0 = dot(x1, k0), dot(x2, k0), dot(x3, k0)
+    x2_k1, x3_k1, x3_k2 = dot(x2, k1), dot(x3, k1), dot(x3, k2)
+    r = P.shape[1]
+    for later in range(first, P.shape[0]):
+        b = P[later]
+        a0 = a1 = a2 = a3 = 0.0
+        for j in range(r):
+            a0 += x0[j] * b[j]
+            a1 += x1[j] * b[j]
+            a2 += x2[j] * b[j]
+            a3 += x3[j] * b[j]
+        a0 = N[0, later] - a0
+        a1 = N[1, later] - a1 - a0 * x1_k0
+        a2 = N[2, later] - a2 - a0 * x2_k0 - a1 * x2_k1
+        a3 = N[3, later] - a3 - a0 * x3_k0 - a1 * x3_k1 - a2 * x3_k2
+        for j in range(r):
+            b[j] += a0 * k0[j] + a1 * k1[j] + a2 * k2[j] + a3 * k3[j]
+
+
+@jit
+def sequence(
+    P, N, H, S, S_inverse, lam, memory, weight, share, ridge, smooth, inner_iter, x_before,
+    X, K, D, before,
+):  # fmt: skip
+    """Take the q single-row steps of a block in small space; return how many were taken.
+
+    Changes P, x_before (the last code), S (but for memory = 1, where the caller adds up all codes
+    at once) and, as far as it needs them, H and S_inverse in place: the last row is not in these.
+    Fills X, K and D (codes, gains and g + ½ ε k, in rows) and the residual energies before
+    learning: so G' = G + DᵀK + KᵀD.
+    Stops early at a row whose system is singular: that row is for `learn_missing`.
+    """
+    q, r = P.shape
+    rhs = np.empty(r)
+    work, scaled = np.empty((7, r)), np.empty(r)
+    x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
+    for j in range(r):
+        k[j] = u[j] = v[j] = 0.0
+    on_vv = on_vu = on_uu = 0.0  # what the row before changes in H
+    left, down = 1.0, 0.0  # and in the inverse of S
+    for t in range(q):
+        for j in range(r):
+            rhs[j] = P[t, j] + smooth * x_before[j]
+        add_symmetric_and_multiply(H, v, u, on_vv, on_vu, on_uu, rhs, x_first)
+        inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
+        if memory == 1.0:
+            subtract_outer_and_multiply(S_inverse, left, down, k, scaled, x_first, z)
+        elif memory > 0.0:
+            invert(S_inverse, SMALLEST_PRECISION)
+            multiply(S_inverse, x_first, z)
+        before[t], epsilon, stretch, on_vv, on_vu, on_uu = alternate(
+            P[t], N[t, t], H, False, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter,
+            x_before, work,
+        )  # fmt: skip
+        if before[t] < 0.0:
+            return t
+        if memory < 1.0:
+            remember(S, lam, memory, weight + t, share, x)
+        left, down = inverse_scale, taken_by_row(share, stretch)
+        for j in range(r):
+            X[t, j] = x[j]
+            K[t, j] = k[j]
+            D[t, j] = g[j] + 0.5 * epsilon * k[j]
+            x_before[j] = x[j]
+        if t % 4 == 3:
+            pass_on_four(X[t - 3 : t + 1], K[t - 3 : t + 1], N[t - 3 : t + 1], P, t + 1)
+        elif t + 1 < q:
+            b = P[t + 1]
+            for earlier in range(t - t % 4, t + 1):
+                along = N[earlier, t + 1] - dot(X[earlier], b)
+                for j in range(r):
+                    b[j] += along * K[earlier, j]
+    return q
+
+
+@jit
+def solve_unit_upper(U, K):
+    """B = (I + U)⁻¹ K in place of K, reading only what is above U's diagonal.
+
+    Four rows of B at a time go into those above them.
+    """
+    q, r = K.shape
+    for last in range(q, 0, -4):
+        first = max(last - 4, 0)
+        for i in range(last - 2, first - 1, -1):
+            for j in range(i + 1, last):
+                factor = U[i, j]
+                for c in range(r):
+                    K[i, c] -= factor * K[j, c]
+        for i in range(first):
+            row, u = K[i], U[i, first:last]
+            b0, b1, b2, b3 = K[first], K[first + 1], K[first + 2], K[first + 3]
+            u0, u1, u2, u3 = u[0], u[1], u[2], u[3]
+            for c in range(r):
+                row[c] -= u0 * b0[c] + u1 * b1[c] + u2 * b2[c] + u3 * b3[c]
+
+
+def block_length(m: int, r: int) -> int:
+    """Rows of a block: of the work beside the floor, Y Yᵀ grows with q and C A falls with it.
+
+    Their sum is least at q = √2 r; with C A put off and the small space, at about r. With fewer
+    rows than 64 the products and the calls lose speed, and calls are what short rows cost.
+    """
+    return max(64 if m > SHORT else 96, 8 * round(0.95 * r / 8))
+
+
+class Gains(NamedTuple):
+    """The gains of single rows, and K Xᵀ: its strictly upper part is U, the rest L."""
+
+    K: Matrix
+    KX: Matrix
+
+    @property
+    def kept(self) -> float:
+        """What a block keeps of the dictionary: the mean factor of A = I − XᵀB, by its determinant.
+
+        A is the product of all I − x kᵀ, whose determinants are 1 − kᵀx.
+        """
+        return float(np.exp(np.log(1.0 - self.KX.diagonal()).sum() / self.K.shape[1]))
+
+    def towards_the_end(self) -> Matrix:
+        """B = (I + U)⁻¹K."""
+        B = aligned_copy(self.K)
+        solve_unit_upper(self.KX, B)
+        return B
+
+    def towards_the_start(self) -> Matrix:
+        """V = (I − L)⁻¹K, which is B (I − XᵀB)⁻¹; in reverse, L's system is one like U's."""
+        scale = 1.0 / (1.0 - self.KX.diagonal())[::-1, None]
+        V = np.ascontiguousarray(scale * self.K[::-1])
+        solve_unit_upper(np.ascontiguousarray(-scale * self.KX[::-1, ::-1]), V)
+        return V[::-1]
+
+
+class Block(NamedTuple):
+    """What a block of rows does in small space: codes, B, and what changes in the state."""
+
+    X: Matrix
+    B: Matrix
+    G: Matrix
+    S: Matrix
+    code: Matrix
+    residual: float
+    gains: Gains | None = None  # of single rows
+
+
+def after_block(state: State, block: Block, entries: int, share: float) -> State:
+    """The state after a block of so many entries, `share` of its rows', but for C."""
+    done = len(block.X)
+    return replace(
+        state, G=block.G, S=block.S, code=block.code, n_seen=state.n_seen + done,
+        drift=state.drift + entries, kept=kept_after(state, done, share),
+    )  # fmt: skip
+
+
+class Small(NamedTuple):
+    """What the next block of rows needs of the state."""
+
+    rule: Rule
+    penalty: Penalty
+    G: Matrix
+    S: Matrix
+    code: Matrix | None
+    weight: float
+
+    @classmethod
+    def of(cls, state: State) -> "Small":
+        """Before a block."""
+        return cls(state.rule, penalty_of(state), state.G, state.S, state.code, state.weight)
+
+    def after(self, block: Block) -> "Small":
+        """After it."""
+        return self._replace(
+            G=block.G, S=block.S, code=block.code, weight=self.weight + len(block.X)
+        )
+
+
+def small_space(
+    small: Small, P: Matrix, N: Matrix, share: float, singular: bool = False
+) -> Block | None:
+    """Take the steps of a block whose rows observe `share` of the features, G being theirs.
+
+    The block may be shorter than P where a row's system is singular, and None if the first is;
+    with `singular` such systems are solved as well, and all of them slowly. P is used up.
+    """
+    (q, r), memory = P.shape, float(small.rule.memory)
+    rule, penalty, G, S = small.rule, small.penalty, small.G, small.S.copy()
+    x_before = np.zeros(r) if small.code is None else small.code.copy()
+    X, K, before = aligned((q, r)), aligned((q, r)), np.empty(q)
+    if singular or not isinstance(penalty, Quadratic):
+        D = np.empty((q, r))
+        made = x_before, X, K, D, before
+        done = sequence_with(penalty, P, N, G, S, rule, small.weight, share, *made)
+    else:
+        room = ROOM.array((r + q, r), np.float64)
+        H, D = room[:r], room[r:]
+        H[:] = G
+        H.ravel()[:: r + 1] += penalty.ridge + penalty.smooth
+        if not invert(H, SMALLEST_BLOCK_PIVOT):
+            return None
+        done = sequence(
+            P, N, H, S, inverse_to_keep(S, rule), float(rule.lam), memory, small.weight, share,
+            penalty.ridge, penalty.smooth, int(rule.inner_iter), x_before, X, K, D, before,
+        )  # fmt: skip
+    if done == 0:
+        return None
+    X, K, D = X[:done], K[:done], D[:done]
+    if memory == 1.0:  # row by row what `remember` does
+        counts = small.weight + np.arange(1, done + 1)
+        if share < MOSTLY_OBSERVED:
+            counts[:] = small.weight
+        S = small.weight / counts[-1] * small.S + (X.T * (share * counts / counts[-1])) @ X
+    half = D.T @ K
+    G = G + (half + half.T)
+    check_finite_step(G, S)  # where a code or gain is not finite, neither is G
+    gains = Gains(K, K @ X.T)
+    B = gains.towards_the_end()
+    return Block(X, B, G, S, x_before, float(before[:done].sum()), gains)
+
+
+def sequence_with(
+    penalty: Penalty, P: Matrix, N: Matrix, G: Matrix, S: Matrix, rule: Rule, weight: float,
+    share: float, x_before: Matrix, X: Matrix, K: Matrix, D: Matrix, before: Matrix,
+) -> int:  # fmt: skip
+    """`sequence`, with codes of any penalty."""
+    for t in range(len(P)):
+        S_before, S_before_inverse = precision_before(S, rule, weight + t, 1, share)
+        x, k, g, epsilon, before[t] = alternate_row(
+            penalty, G, P[t], N[t, t], S_before_inverse, rule.inner_iter, x_before
+        )
+        gk = np.outer(g, k)
+        G = G + gk + gk.T + epsilon * np.outer(k, k)
+        if rule.memory > 0.0:
+            S[:] = S_before + share * np.outer(x, x)
+        P[t + 1 :] += np.outer(N[t, t + 1 :] - P[t + 1 :] @ x, k)
+        X[t], K[t], D[t], x_before[:] = x, k, g + 0.5 * epsilon * k, x
+    return len(P)

@@ -1,0 +1,80 @@
+"""`Rule`: how to learn. It checks itself, so that a rule that exists can be used."""
+
+from dataclasses import dataclass
+
+from ..checks import LARGEST, LARGEST_COUNT, SMALLEST, checked_count, checked_number
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The update rule. The defaults are `OMFB`'s; `memory=0` is the paper's rule.
+
+    Numbers of any type are taken and become plain floats and ints; what cannot be used is refused
+    by a TypeError or ValueError that names the parameter.
+
+    Attributes
+    ----------
+    lam : float
+        How stiffly the dictionary stays where it is.
+    memory : float
+        From 0 (no past code counts) to 1 (all count, later ones more).
+    ridge, smooth : float
+        Pull of a code towards zero, and towards the code before.
+    shrink : float
+        Pull of the dictionary towards zero; if positive, codes count with their uncertainty.
+    inner_iter : int
+        Alternations between code and dictionary for each row or mini-batch.
+    batch_size : int
+        Rows that share one update of the dictionary.
+
+    Examples
+    --------
+    >>> from omfb import Rule
+    >>> Rule(ridge=1).ridge
+    1.0
+    >>> Rule(memory=2)
+    Traceback (most recent call last):
+        ...
+    ValueError: memory must be between 0 and 1 (0 is the paper's rule), got 2.
+    """
+
+    lam: float = 1.0
+    memory: float = 1.0
+    ridge: float = 0.0
+    smooth: float = 0.0
+    shrink: float = 0.0
+    inner_iter: int = 2
+    batch_size: int = 1
+
+    def __post_init__(self) -> None:
+        # One type each: a kernel is compiled for each type that comes.
+        for name, (what, hint, least, most) in NUMBERS.items():
+            value = getattr(self, name)
+            if type(value) is float and least <= value <= most:
+                continue
+            value = checked_number(name, value, what, hint, least, most)
+            object.__setattr__(self, name, value)
+        for name, meaning in COUNTS.items():
+            value = getattr(self, name)
+            if type(value) is int and 0 < value <= LARGEST_COUNT:
+                continue
+            object.__setattr__(self, name, checked_count(name, value, meaning))
+        if self.shrink > 0.0 and self.memory == 0.0:
+            raise ValueError(
+                f"shrink={self.shrink!r} needs a memory that can hold it: set memory > 0, or "
+                f"shrink=0 for the paper's rule."
+            )
+
+
+# Of each number: what it must be, a hint, the least and the largest it may be.
+NUMBERS = {
+    "lam": ("greater than 0", "try 1.0", SMALLEST, LARGEST),
+    "memory": ("between 0 and 1", "0 is the paper's rule", 0.0, 1.0),
+    "ridge": ("0 or more", "0 means no ridge", 0.0, LARGEST),
+    "smooth": ("0 or more", "0 means no temporal pull", 0.0, LARGEST),
+    "shrink": ("0 or more", "0 leaves the dictionary alone", 0.0, LARGEST),
+}
+COUNTS = {
+    "inner_iter": "alternations for each update; the paper uses 2",
+    "batch_size": "rows that share an update; 1 is the paper's Algorithm 1",
+}

@@ -1,0 +1,121 @@
+"""The one place where codes are found: what a code costs beside its residual, and who minimises it.
+
+A code x of a row with the Gram matrix G and the projection b minimises
+
+    ½ xᵀ G x − bᵀ x + penalty(x).
+
+Every kind of block asks a `Penalty` for codes. The dictionary's update and all that follows from it
+(G, b, the block recursion of `sequence.py`) hold for whatever code the penalty chose.
+
+To add a penalty, write one new file with a class that has `codes` and `smooth = 0.0`, and give it
+to the rule as `penalty`, or let `penalty_of` make it of the rule's numbers (for an example see
+`tests/core/test_codes.py`). Nothing else changes: complete rows then go through `sequence_with`,
+rows with missing entries through `alternate_row`, mini-batches and `encode` through `codes` itself.
+
+A penalty whose codes are linear in b may have compiled kernels besides, with the same result: that
+is what `Quadratic` has (`sequence`, `learn_each`, `solve_each`, `chain`), chosen by its type.
+"""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..linalg.small import invert
+from .state import State
+
+Matrix = NDArray[np.float64]
+
+
+class Penalty(Protocol):
+    """What a code costs beside its residual."""
+
+    @property
+    def smooth(self) -> float:
+        """Pull of a code towards the code before; 0 where rows do not depend on each other."""
+
+    def codes(self, G: Matrix, B: Matrix, x_before: Matrix | None = None) -> Matrix:
+        """Codes (q, r) of the rows of B (q, r), which share G; x_before is one code for all."""
+
+
+class Quadratic(NamedTuple):
+    """½ α‖x‖² + ½ τ‖x − x₋‖²: a linear system; the shortest solution where it is singular."""
+
+    ridge: float
+    smooth: float
+    smallest: float  # share of its diagonal entry that a pivot of G must exceed
+
+    def codes(self, G: Matrix, B: Matrix, x_before: Matrix | None = None) -> Matrix:
+        pulled = G + (self.ridge + self.smooth) * np.eye(len(G))
+        if self.smooth > 0.0 and x_before is not None:
+            B = B + self.smooth * x_before
+        H = pulled.copy()
+        # An atom of 1e-155 has a square whose inverse overflows: it counts as none.
+        if invert(H, self.smallest) and np.isfinite(H).all():
+            return B @ H
+        return solve_minimum_norm(pulled, B.T, self.smallest).T
+
+
+def penalty_of(state: State) -> Penalty:
+    """The penalty that a state's rule asks for: its own, or that of ridge and smooth."""
+    own: Penalty | None = getattr(state.rule, "penalty", None)
+    if own is not None:
+        return own
+    return Quadratic(float(state.ridge), float(state.smooth), smallest_pivot(state.C.dtype))
+
+
+def smallest_pivot(dtype: np.dtype[np.floating]) -> float:
+    """Which share of its diagonal entry a pivot of G may shrink to: beyond it, rounding rules.
+
+    G has the squares of C's singular values, so this is about the square root of the type's
+    precision taken twice, with a margin: at 1e-12, codes of float64 lose so much that G drifts
+    off CᵀC by 1e-5 in 200 rows.
+    """
+    return 1e-10 if dtype == np.float64 else 1e-8
+
+
+def solve_minimum_norm(G: Matrix, rhs: Matrix, smallest: float) -> Matrix:
+    """The shortest least squares solution of G x = rhs for a symmetric G ≥ 0.
+
+    For fewer observed entries than components, dependent atoms, or more components than features,
+    where neither ridge nor smooth makes the system regular.
+    """
+    if not np.isfinite(G).all():  # eigh does not converge; the caller refuses what is not finite
+        return np.full_like(rhs, np.nan)
+    # Scaled by its largest entry: eigenvalues of 1e-300 would vanish in eigh.
+    scale = float(np.max(np.abs(np.diagonal(G))))
+    if not scale > 0.0:
+        return np.zeros_like(rhs)
+    values, vectors = np.linalg.eigh(G / scale)
+    nonzero = values > smallest * values[-1]
+    basis = vectors[:, nonzero]
+    solution: Matrix = (basis / values[nonzero]) @ (basis.T @ (rhs / scale))
+    return solution
+
+
+class Alternated(NamedTuple):
+    x: Matrix
+    k: Matrix
+    g: Matrix
+    epsilon: float
+    before: float  # residual energy before learning
+
+
+def alternate_row(
+    penalty: Penalty, G: Matrix, b: Matrix, n: float, S_before_inverse: Matrix,
+    inner_iter: int, x_before: Matrix | None,
+) -> Alternated:  # fmt: skip
+    """Alternate code and dictionary of one row in small space, with codes of any penalty."""
+    G_now, b_now, before = G, b, None
+    for _ in range(inner_iter):
+        x = penalty.codes(G_now, b_now[None], x_before)[0]
+        z = S_before_inverse @ x
+        k = z / (1.0 + max(float(x @ z), 0.0))
+        g = b - G @ x
+        epsilon = max(float(n - 2 * (b @ x) + x @ G @ x), 0.0)
+        before = epsilon if before is None else before
+        gk = np.outer(g, k)
+        G_now = G + gk + gk.T + epsilon * np.outer(k, k)
+        b_now = b + k * (n - b @ x)
+    assert before is not None  # inner_iter >= 1
+    return Alternated(x, k, g, epsilon, before)

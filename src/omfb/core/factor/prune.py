@@ -1,0 +1,77 @@
+"""Fewer components at the end of a fit, where what rows hide says so."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..linalg.rows import gram
+from .active import slim
+from .holdout_scores import judged_anew
+from .state import Model, Vector
+
+# Of the components on trial, those that the next trial keeps, and how many trials there are.
+FEWER, STEPS_DOWN = 0.8, 12
+# Parts of the rows that are judged each.
+PARTS = 16
+# Of the error, what components that do not stand out may change for better or worse to be left
+# out all the same: rows are filled faster.
+AS_GOOD = 1e-3
+# Standard errors by which fewer components are worse, so that none are tried that are fewer still.
+CLEARLY = 3.0
+# Rows of a part, below which standard errors are told too small, and what they count then where
+# fewer components are tried than stand out.
+FEW_ROWS, SURE = 6, 2.0
+
+
+def sparing(model: Model, X: Any) -> Model:
+    """The model without its weakest components, as far as that fills what rows hide better.
+
+    Components that do not stand out follow the noise of some tables and are a weak signal in
+    others; those that do may be what spikes have left. What little is hidden decides only where
+    it is sure: by more than the standard error that parts of the rows show, in short tables
+    twice as much against components that stand out. Components that do not stand out and make no
+    difference go as well, unless most is missing: there intervals need what is not known of them.
+    """
+    if not model.gappy:
+        return model
+    falling, used = np.argsort(-model.v[:-1], kind="stable"), int(model.used.sum())
+    counts = {0, *(int(used * FEWER**step) for step in range(STEPS_DOWN))} - {len(falling)}
+    best, least = model, _errors_by_part(model, X)
+    few = X.shape[0] < PARTS * FEW_ROWS
+    mostly_observed = 2 * model.n_entries >= model.n_seen * len(model.C)
+    for count in sorted(counts, reverse=True):
+        fewer = _without(model, falling[count:])
+        errors = _errors_by_part(fewer, X)
+        gains = least - errors
+        unsure = float(np.sqrt(PARTS) * gains.std(ddof=1))
+        alike = abs(gains.sum()) <= AS_GOOD * least.sum()
+        sure = SURE * unsure if few and count < used else unsure
+        if gains.sum() > sure or (alike and mostly_observed and count == used):
+            best, least = fewer, errors
+        elif gains.sum() < -CLEARLY * unsure:  # fewer still would be worse still
+            break
+    return best
+
+
+def _without(model: Model, which: NDArray[np.int64]) -> Model:
+    """The model whose components `which` have no loadings, and are sure of that."""
+    C, Sigma = model.C.copy(), model.Sigma.copy()
+    C[:, which] = 0.0
+    if model.kappa > 0.0:  # or nothing would be left of their codes' systems
+        everything = len(which) == model.n_components
+        sure = which[1:] if everything else which  # a model has one at least
+        Sigma[sure] = 0.0
+        Sigma[:, sure] = 0.0
+    return replace(model, C=C, C_codes=None, G=gram(C), Sigma=Sigma)
+
+
+def _errors_by_part(model: Model, X: Any) -> Vector:
+    """Squared errors of what rows hide, in each of some parts of the rows."""
+    bounds = np.linspace(0, X.shape[0], PARTS + 1).astype(int)
+    parts = (X[first:last] for first, last in pairwise(bounds.tolist()) if last > first)
+    model, _ = slim(model)
+    errors = [float(judged_anew(model, part).judged[0, 0]) for part in parts]
+    return np.array(errors + [0.0] * (PARTS - len(errors)))

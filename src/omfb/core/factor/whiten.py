@@ -1,0 +1,160 @@
+"""Rows in the model's units: the noise is 1, and what is missing is 0 and marked."""
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..blocks import check_finite, sparse_rows, too_large
+from ..linalg.entries import LARGEST, list_seen, mark, whiten
+from ..linalg.rows import Rows
+from .state import Model, Vector
+
+SAFE_RANGE = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e25}
+# Deviations that every entry may be off: see `reach`.
+REACH = 12.0
+Forgotten = tuple[int, NDArray[np.int32]]
+"""A row, and features of it that are to count as missing."""
+
+
+class Whitened:
+    """Rows in units of the noise.
+
+    Attributes
+    ----------
+    values : ndarray of shape (q, m) or None
+        All entries, 0 where missing; None of a sparse matrix.
+    seen : ndarray of shape (q, m) or None
+        Which are not missing; None if none is, or there are no `values`.
+    counts, shares : ndarray of shape (q,)
+        How many features each row observes, and which share of them that is.
+    all_near : bool
+        Whether no value is known to be beyond `REACH`.
+    """
+
+    def __init__(
+        self, n_features: int, values: NDArray[Any] | None, seen: NDArray[np.bool_] | None,
+        counts: NDArray[np.int64], entries: Rows | None = None, all_near: bool = False,
+    ) -> None:  # fmt: skip
+        self.all_near = all_near
+        self.values, self.seen, self.counts, self._entries = values, seen, counts, entries
+        self.shares: Vector = counts / n_features
+
+    def __len__(self) -> int:
+        return len(self.shares)
+
+    @property
+    def complete(self) -> bool:
+        """Whether no entry is missing."""
+        return self.values is not None and self.seen is None
+
+    @cached_property
+    def entries(self) -> Rows:
+        """The observed entries, row by row, as float64: what is compiled for them is, once."""
+        if self._entries is not None:
+            return self._entries
+        assert self.values is not None
+        seen = np.ones(self.values.shape, bool) if self.seen is None else self.seen
+        starts = np.concatenate([[0], np.cumsum(self.counts)])
+        features, entries = np.empty(starts[-1] + 1, np.int32), np.empty(starts[-1] + 1)
+        list_seen(self.values, seen, features, entries)
+        return Rows(starts, features[:-1], entries[:-1])
+
+    def without(self, gone: NDArray[np.bool_]) -> "Whitened":
+        """The rows without some of their entries, given in the order of `entries`."""
+        starts, features, _ = self.entries
+        rest = picked(self.entries, ~gone)
+        counts = np.diff(rest.starts)
+        m = round(self.counts.max(initial=1) / max(self.shares.max(initial=0.0), 1e-300))
+        if self.values is None:
+            return Whitened(m, None, None, counts, rest)
+        dense, seen = self.values.copy(), np.ones(self.values.shape, bool)
+        if self.seen is not None:
+            seen = self.seen.copy()
+        rows = np.repeat(np.arange(len(self)), np.diff(starts))[gone]
+        dense[rows, features[gone]] = 0.0
+        seen[rows, features[gone]] = False
+        return Whitened(self.values.shape[1], dense, seen, counts, rest)
+
+
+def whitened(
+    model: Model, X: Any, forgotten: Sequence[Forgotten] = (), room: NDArray[Any] | None = None
+) -> Whitened:
+    """The rows of an array or sparse matrix in units of the model's noise.
+
+    What is forgotten counts as missing. `room` is where they are written to, if given.
+    """
+    m, dtype = len(model.C), model.C.dtype
+    inverse = 1.0 / model.noise
+    if scipy.sparse.issparse(X):
+        starts, features, values = _without(sparse_rows(X, squares=False), forgotten)
+        values = (values.astype(np.float64) - model.center[features]) * inverse[features]
+        if not np.abs(values).max(initial=0.0) < LARGEST:
+            raise too_large()
+        return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
+    Y = np.ascontiguousarray(X)
+    Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
+    out = np.empty(Y.shape, dtype) if room is None else room[: len(Y)]
+    counts = np.empty(len(Y), np.int64)
+    center = model.center
+    if dtype == np.float32 and in_safe_range(model):  # rounded as the data are
+        center, inverse = center.astype(dtype), inverse.astype(dtype)
+    limits = dtype.type(REACH), dtype.type(LARGEST if dtype == np.float64 else np.inf)
+    n_beyond, n_huge = whiten(Y, center, inverse, *limits, out, counts)
+    if n_huge and inverse.dtype == np.float32:
+        n_beyond, n_huge = whiten(Y, model.center, 1.0 / model.noise, *limits, out, counts)
+    if n_huge:
+        check_finite(Y)
+        raise too_large()
+    all_near = n_beyond == 0
+    for t, features in forgotten:
+        out[t, features] = np.nan
+        counts[t] -= len(features)
+    if len(counts) == 0 or counts.min() == m:
+        return Whitened(m, out, None, counts, all_near=all_near)
+    seen = np.empty(Y.shape, bool)
+    mark(out, seen)
+    return Whitened(m, out, seen, counts, all_near=all_near)
+
+
+def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:
+    if not forgotten:
+        return rows
+    kept = np.ones(len(rows.values), bool)
+    for t, features in forgotten:
+        here = slice(rows.starts[t], rows.starts[t + 1])
+        kept[here] = ~np.isin(rows.features[here], features)
+    return picked(rows, kept)
+
+
+def picked(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
+    """The rows with some of their entries."""
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return Rows(before[rows.starts], rows.features[kept], rows.values[kept])
+
+
+def pattern_of(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Where each row of a mask begins in the list of features that are marked, and that list."""
+    starts = np.concatenate([[0], np.cumsum(mask.sum(axis=1))])
+    return starts, np.nonzero(mask)[1].astype(np.int32)
+
+
+def in_safe_range(model: Model) -> bool:
+    """Whether centres and units are far from the ends of the data's type."""
+    most = SAFE_RANGE[model.C.dtype]
+    noise = model.noise
+    return bool(
+        noise.min() > 1.0 / most and noise.max() < most and np.abs(model.center).max() < most
+    )
+
+
+def by_feature(rows: Rows, n_features: int) -> Rows:
+    """The same entries feature by feature: which rows observe each, and what."""
+    matrix = scipy.sparse.csr_array(
+        (rows.values, rows.features, rows.starts), shape=(len(rows), n_features)
+    ).tocsc()
+    starts = matrix.indptr.astype(np.int64)
+    return Rows(starts, matrix.indices.astype(np.int32, copy=False), matrix.data)

@@ -1,0 +1,396 @@
+"""Extreme and degenerate input: a finite, sensible result, or an error that says what is wrong."""
+
+import sys
+import warnings
+
+import hypothesis
+import numpy as np
+import pytest
+import scipy.sparse
+from hypothesis import strategies as st
+
+import omfb
+from omfb import OMFB, OMFBImputer, Rule
+from omfb.core.blocks import dense_with_holes
+from omfb.core.broyden.encode import encode
+from omfb.core.factor import init as head
+
+from ...making import ENGINES, GIVEN, given
+
+EVERY_KIND = pytest.mark.parametrize("batch_size", [1, 5])
+
+
+def low_rank(rng, n=60, m=12, rank=2, noise=0.05):
+    return rng.normal(size=(n, rank)) @ rng.normal(size=(rank, m)) + noise * rng.normal(size=(n, m))
+
+
+def fitted(X, n_components=3, **parameters):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Never observed", UserWarning)
+        return OMFB(n_components, random_state=0, **parameters).fit(X)
+
+
+def assert_sensible(model, X, longest=1e4):
+    """Everything finite; codes no worse than none at all, and of ordinary length."""
+    codes = model.transform(X)
+    assert np.isfinite(model.components_).all()
+    assert np.isfinite(codes).all()
+    assert np.abs(codes).max(initial=0.0) < longest
+    assert np.isfinite(model.complete(X)).all()
+    if model.learner_.engine.name == "broyden":  # codes of its own entries
+        largest = np.nanmax(np.abs(dense(X)), initial=1e-300)  # squares of huge data overflow
+        left = np.nansum(((dense(X) - model.inverse_transform(codes)) / largest) ** 2)
+        assert left <= (1.0 + 1e-6) * np.nansum((dense(X) / largest) ** 2)
+        assert 0.0 <= model.prequential_error_ <= 1.0 + 1e-6
+    assert np.isfinite(model.score(X))
+    assert model.score(X) <= 1.0
+    assert np.isfinite(model.prequential_error_)
+
+
+def dense(X):
+    return dense_with_holes(X).astype(np.float64)
+
+
+def learned_or_refused(learn):
+    """What `learn` returns, or None where it refuses X in so many words."""
+    try:
+        return learn()
+    except ValueError as error:
+        if "X " not in str(error):
+            raise
+        return None
+
+
+# -- shapes and ranks -------------------------------------------------------------------------
+
+DEGENERATE = {
+    "more atoms than features": np.arange(40.0).reshape(20, 2) % 7,
+    "more atoms than rows": np.random.default_rng(0).normal(size=(2, 30)),
+    "one row": np.arange(1.0, 9.0)[None],
+    "one column": np.arange(1.0, 9.0)[:, None],
+    "one number": np.array([[3.0]]),
+    "constant": np.full((30, 8), 2.5),
+    "zero": np.zeros((30, 8)),
+    "one row that is not zero": np.eye(1, 8, 3) * np.eye(30, 1, -20),
+    "duplicate rows": np.repeat(np.random.default_rng(1).normal(size=(2, 8)), 20, axis=0),
+    "rank one": np.outer(np.arange(1.0, 31.0), np.arange(1.0, 9.0)),
+    "nothing observed": np.full((30, 8), np.nan),
+    "one entry observed": np.where(np.eye(30, 8, -5) * np.eye(30, 1, -7), 3.0, np.nan),
+    "one entry in each row": np.where(np.arange(30)[:, None] % 8 == np.arange(8), 2.0, np.nan),
+    "half the rows missing": np.where(np.arange(30)[:, None] % 2, np.nan, 1.0 + np.arange(8)),
+    "half the columns missing": np.where(np.arange(8) % 2, np.nan, 1.0 + np.arange(30)[:, None]),
+    "first rows missing": np.where(np.arange(30)[:, None] < 15, np.nan, 1.0 + np.arange(8)),
+    "mixed scales by column": np.random.default_rng(2).normal(size=(30, 8)) * 10.0 ** -np.arange(8),
+    "mixed scales by row": np.random.default_rng(3).normal(size=(30, 8))
+    * 10.0 ** (np.arange(30) % 9)[:, None],
+}
+
+
+# The paper's rule, the rule with a memory, and the model that finds its numbers.
+KINDS = [(GIVEN, 0.0), (GIVEN, 0.9), (GIVEN, 1.0), ({}, 0.9), ({}, 1.0)]
+EVERY_ENGINE = pytest.mark.parametrize(
+    ("engine", "memory"), KINDS, ids=["paper", "rule, 0.9", "rule", "found, 0.9", "found"]
+)
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@EVERY_ENGINE
+@pytest.mark.parametrize("name", DEGENERATE)
+def test_degenerate_data_have_a_sensible_model(name, memory, dtype, batch_size, engine):
+    X = DEGENERATE[name].astype(dtype)
+    longest = 1e11 if "mixed" in name else 1e4
+    for smooth in (0.0, 0.5):
+        how = {**engine, "memory": memory, "batch_size": batch_size, "max_iter": 2}
+        model = fitted(X, smooth=smooth, shuffle=False, **how)
+        assert_sensible(model, X, longest)
+    if memory > 0.0:
+        model = fitted(X, **{**how, "shrink": 3.0})
+        assert_sensible(model, X, longest)
+    sparse = scipy.sparse.csr_array(np.nan_to_num(X))
+    assert_sensible(fitted(sparse, **{**how, "max_iter": 1}), sparse, longest)
+
+
+@pytest.mark.parametrize(
+    "name", ["constant", "duplicate rows", "rank one", "one row", "one column"]
+)
+@EVERY_KIND
+def test_data_of_low_rank_are_explained_in_full(name, batch_size):
+    X = DEGENERATE[name]
+    model = fitted(X, **given(batch_size=batch_size, max_iter=3))
+    explained = 1.0 - np.sum((X - model.inverse_transform(model.transform(X))) ** 2) / np.sum(X**2)
+    assert explained > 1.0 - 1e-6
+    assert X.shape[1] == 1 or model.score(X) > 1.0 - 1e-6
+    holes = X.copy()
+    holes[0, -1] = np.nan
+    if X.shape[1] > 1:
+        assert np.allclose(model.complete(holes), X, rtol=1e-2)
+
+
+@pytest.mark.parametrize("kind", ["dependent atoms", "more atoms than features", "few entries"])
+def test_codes_are_of_minimum_norm_where_many_fit(rng, kind):
+    atoms = rng.normal(size=(4, 3 if kind == "more atoms than features" else 9))
+    if kind == "dependent atoms":
+        atoms[3] = atoms[0] - 2.0 * atoms[1]
+    X = rng.normal(size=(6, atoms.shape[1]))
+    if kind == "few entries":
+        X[:, 3:] = np.nan
+    state = omfb.init(X, 4, init=atoms)
+    seen = ~np.isnan(X[0])
+    expected = X[:, seen] @ np.linalg.pinv(atoms[:, seen])
+    assert np.allclose(encode(state, X), expected, rtol=1e-9)  # nothing learned
+    for batch_size in (1, 6):
+        once = omfb.init(X, 4, Rule(inner_iter=1, batch_size=batch_size), init=atoms)
+        codes = omfb.step(once, X[:batch_size])[1]
+        assert np.allclose(codes, expected[:batch_size], rtol=1e-9)
+
+
+# -- sizes --------------------------------------------------------------------------------------
+
+SIZES = [(np.float64, s) for s in (1e-300, 1e-150, 1e-60, 1e60, 1e150, 1e300)]
+SIZES += [(np.float32, s) for s in (1e-35, 1e-25, 1e-10, 1e10, 1e25, 1e35)]
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@EVERY_ENGINE
+@pytest.mark.parametrize(("dtype", "size"), SIZES)
+def test_data_of_any_size_give_the_same_codes(rng, dtype, size, memory, holes, batch_size, engine):
+    Y = low_rank(rng)
+    if holes and not engine:
+        pytest.skip("what rows hide from the model to judge it follows from their values")
+    Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
+    # A power of two, so that not even rounding differs.
+    scale = 2.0 ** np.round(np.log2(size))
+    parameters = {**engine, "memory": memory, "batch_size": batch_size, "max_iter": 2}
+    usual = fitted(Y.astype(dtype), **parameters)
+    X = (Y * scale).astype(dtype)
+    assert np.isfinite(X[~np.isnan(Y)]).all()
+    model = fitted(X, **parameters)
+    tolerance = 1e-9 if dtype == np.float64 else 1e-3
+    codes = usual.transform(Y.astype(dtype))
+    assert np.allclose(model.transform(X), codes, rtol=tolerance, atol=tolerance)
+    atoms = usual.components_.astype(np.float64)
+    assert np.allclose(model.components_ / scale, atoms, rtol=tolerance, atol=tolerance)
+    assert np.isclose(model.score(X), usual.score(Y.astype(dtype)), rtol=tolerance)
+    if engine:  # elsewhere, which rows are judged follows from their values
+        assert np.isclose(model.prequential_error_, usual.prequential_error_, rtol=tolerance)
+    filled = model.complete(X).astype(np.float64) / scale
+    assert np.allclose(filled, usual.complete(Y.astype(dtype)), rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "size"),
+    [(np.float64, 1.7e308), (np.float64, 1e-310), (np.float32, 3e38), (np.float32, 1e-40)],
+)
+@EVERY_KIND
+@ENGINES
+def test_the_ends_of_a_types_range_work_or_are_refused(rng, dtype, size, batch_size, engine):
+    """The largest numbers, and those too small to be normal."""
+    Y = rng.uniform(0.2, 1.0, size=(40, 8))
+    X = (Y * size).astype(dtype)
+    how = {**engine, "batch_size": batch_size}
+    model = learned_or_refused(lambda: fitted(X, **how))
+    if model is not None:
+        assert_sensible(model, X)
+        if engine:
+            assert model.score(X) > 0.5
+        else:  # these columns have nothing in common: the means are all there is
+            assert model.score(X) > -0.2
+
+
+@pytest.mark.parametrize("init", ["random", "array"])
+@pytest.mark.parametrize("size", [1e-150, 1e150])
+@EVERY_KIND
+@ENGINES
+def test_a_dictionary_of_another_size_than_the_data_works_or_is_refused(
+    rng, init, size, batch_size, engine
+):
+    X = size * low_rank(rng)
+    init = rng.random((3, 12)) if init == "array" else init
+    how = {**engine, "init": init, "batch_size": batch_size}
+    model = learned_or_refused(lambda: fitted(X, **how))
+    if model is not None:
+        assert_sensible(model, X, longest=np.inf)
+
+
+JUMPS = [1e-200, 1e-20, 1e10, 1e20, 1e100, 1e150, 1e153, 1e155]
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@EVERY_ENGINE
+@pytest.mark.parametrize("jump", JUMPS)
+@pytest.mark.parametrize("rows", [1, 40])
+def test_a_jump_in_scale_is_learned_or_refused(
+    rng, jump, memory, holes, batch_size, rows, engine, monkeypatch
+):
+    monkeypatch.setattr(head, "HEAD_ROWS", 20)
+    Y = low_rank(rng, n=120)
+    Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
+    how = {**engine, "memory": memory, "batch_size": batch_size, "random_state": 0}
+    model = OMFB(3, **how).partial_fit(Y[:40])
+    before = model.components_.copy(), model.n_samples_seen_
+    for at in range(40, 80, rows):
+        block = jump * Y[at : at + rows]
+        if learned_or_refused(lambda block=block: model.partial_fit(block)) is None:
+            assert np.array_equal(model.components_, before[0])
+            assert model.n_samples_seen_ == before[1]
+        assert np.isfinite(model.components_).all()
+        assert np.isfinite(model.learner_.now.state.G).all()
+        assert np.isfinite(model.learner_.now.state.S).all()
+        before = model.components_.copy(), model.n_samples_seen_
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("jump", [1e-10, 1e5, 1e10, 1e20])
+def test_codes_explain_their_rows_after_a_jump(rng, jump, memory, holes, batch_size):
+    """The precision S then holds squares of either size, and must still be inverted."""
+    Y = low_rank(rng, n=80)
+    Y[40:] *= jump
+    Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
+    rule = Rule(memory=memory, batch_size=batch_size)
+    state, _, _ = omfb.step(omfb.init(Y, 3, rule, seed=0), Y[:40])
+    for y in Y[40:]:
+        state, codes, _ = omfb.step(state, y[None])
+        seen = ~np.isnan(y)
+        error = np.linalg.norm((y - state.C @ codes[0])[seen]) / np.linalg.norm(y[seen])
+        assert error < 0.8  # data of rank two, three atoms
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@EVERY_ENGINE
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_row_whose_code_overflows_changes_nothing(
+    rng, memory, holes, batch_size, rows, engine, monkeypatch
+):
+    """The row and the atoms are in range, but not the square of the code between them."""
+    monkeypatch.setattr(head, "HEAD_ROWS", 20)
+    Y = low_rank(rng)
+    Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
+    how = {**engine, "memory": memory, "batch_size": batch_size, "random_state": 0}
+    model = OMFB(3, **how).partial_fit(1e-50 * Y)
+    before = model.components_.copy()
+    huge = 1e140 * Y[:rows]
+    if learned_or_refused(lambda: model.partial_fit(huge)) is None:
+        assert np.array_equal(model.components_, before)
+    state = model.learner_.now.state
+    assert all(np.isfinite(a).all() for a in (state.C, state.G, state.S))
+
+
+@EVERY_KIND
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("condition", [1e1, 1e3, 1e4, 1e5, 1e6, 1e8])
+def test_atoms_that_are_nearly_dependent_lose_no_more_than_they_must(
+    rng, condition, memory, holes, batch_size
+):
+    """Spectra that fall off are what real data have. Weak directions may be lost, but a row's
+    residual stays small, G stays CᵀC, and blocks do no worse than single rows."""
+    m, r, n = 60, 20, 200
+    U, V = np.linalg.qr(rng.normal(size=(m, r)))[0], np.linalg.qr(rng.normal(size=(r, r)))[0]
+    C = (U * np.geomspace(1.0, 1.0 / condition, r)) @ V
+    Y = rng.normal(size=(n, r)) @ C.T + 1e-3 / condition * rng.normal(size=(n, m))
+    Y[holes & (rng.random(Y.shape) < 0.1)] = np.nan
+    rule = Rule(memory=memory, batch_size=batch_size)
+    state, _, info = omfb.step(omfb.init(Y, r, rule, init=C.T), Y)
+    assert np.sqrt(info.residual / info.energy) < 1e-2
+    G = state.C.T @ state.C
+    assert np.abs(state.G - G).max() <= 1e-8 * np.abs(G).max()
+
+
+@EVERY_KIND
+@ENGINES
+def test_a_stream_that_begins_with_zeros_or_nothing_still_learns(rng, batch_size, engine):
+    Y = low_rank(rng)
+    for start in (np.zeros((20, 12)), np.full((20, 12), np.nan)):
+        model = OMFB(3, random_state=0, **{**engine, "batch_size": batch_size})
+        for block in np.split(np.concatenate([start, Y, Y]), 28):
+            model.partial_fit(block)
+        assert model.score(Y) > 0.95
+
+
+# -- long streams -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@EVERY_KIND
+def test_a_long_stream_of_noise_keeps_the_dictionarys_size(rng, memory, batch_size):
+    """Only C x is tied to the data: C may not fade while x grows."""
+    Y = rng.normal(size=(60_000, 6))
+    model = OMFB(2, **given(memory=memory, batch_size=batch_size, random_state=0))
+    early = np.linalg.norm(model.partial_fit(Y[:1000]).components_)
+    late = np.linalg.norm(model.partial_fit(Y[1000:]).components_)
+    assert 1e-2 < late / early < 1e2
+
+
+# -- what is refused ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("estimator", [OMFB(2), OMFBImputer(2)])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_no_rows_and_no_columns_are_refused(estimator, method):
+    for X in (np.empty((0, 4)), np.empty((4, 0)), scipy.sparse.csr_array((0, 4))):
+        with pytest.raises(ValueError, match=r"0 (sample|feature)"):
+            getattr(estimator, method)(X)
+
+
+@ENGINES
+def test_values_too_large_beside_the_first_rows_are_refused(rng, engine):
+    model = OMFB(2, random_state=0, **engine).fit(rng.normal(size=(30, 6)))
+    for huge in (1e200, 1.7e308):
+        with pytest.raises(ValueError, match="too large"):
+            model.partial_fit(np.full((1, 6), huge))
+        with pytest.raises(ValueError, match="too large"):
+            model.transform(np.full((1, 6), huge))
+
+
+def test_a_score_is_finite_however_bad():
+    assert omfb.Info(1e297, 1e-43).score == -sys.float_info.max
+    assert omfb.Info(1.0, 4.0).score == 0.75
+
+
+def test_energies_that_overflow_explain_nothing():
+    """Once infinite, a running error would be NaN for ever."""
+    huge = omfb.Info(0.5e308, 1.5e308)
+    total = huge.plus(huge)
+    assert total == omfb.Info(sys.float_info.max, sys.float_info.max)
+    assert total.error == 1.0
+    assert total.plus(omfb.Info(1.0, 2.0)).error == 1.0
+
+
+@hypothesis.settings(max_examples=120, deadline=None)
+@hypothesis.given(
+    seed=st.integers(0, 2**32), exponent=st.sampled_from([10, 37, 100, 153, 160, 200, -100, -160]),
+    memory=st.sampled_from([0.0, 0.5, 0.9, 1.0]), lam=st.sampled_from([1e-8, 1.0, 1e8]),
+    shrink=st.sampled_from([0.0, 1.0]), smooth=st.sampled_from([0.0, 1.0]),
+    ridge=st.sampled_from([0.0, 1.0]), inner_iter=st.sampled_from([1, 3]),
+    dtype=st.sampled_from("df"), where=st.sampled_from(["all", "half", "row", "entry"]),
+)  # fmt: skip
+def test_a_step_ends_in_numbers_or_is_refused(
+    seed, exponent, memory, lam, shrink, smooth, ridge, inner_iter, dtype, where
+):
+    rng = np.random.default_rng(seed)
+    m, r, n = (int(rng.choice(some)) for some in ([3, 8, 40], [1, 2, 5], [1, 5, 20, 150]))
+    shrink = shrink if memory > 0.0 else 0.0
+    rule = Rule(
+        memory=memory, lam=lam, shrink=shrink, smooth=smooth, ridge=ridge, inner_iter=inner_iter
+    )
+    Y, some = rng.normal(size=(n, m)), (rng.integers(n), rng.integers(m))
+    Y[{"all": ..., "half": slice(n // 2, None), "row": some[0], "entry": some}[where]] *= (
+        10.0**exponent
+    )
+    with np.errstate(all="ignore"):
+        Y = Y.astype(dtype)
+    state = omfb.init(rng.normal(size=(30, m)).astype(dtype), r, rule, seed=0)
+    before = [part.copy() for part in (state.C, state.G, state.S)]
+    try:
+        after, codes, _ = omfb.step(state, Y)
+        for part in (after.C, after.G, after.S, codes):
+            assert np.isfinite(part).all()
+    except ValueError:
+        pass  # in words, which other tests read
+    assert all(map(np.array_equal, before, (state.C, state.G, state.S)))
