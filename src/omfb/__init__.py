@@ -4,7 +4,7 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
-    from .core.broyden.config import Rule
+    from .core.broyden.config import BroydenConfig
     from .core.broyden.state import State
     from .core.broyden.step import init, step
     from .core.info import Info
@@ -21,14 +21,24 @@ _HOME = {
     "OMFBImputer": "estimators.imputer",
     "Info": "core.info",
     "Learner": "learner.learner",
-    "Rule": "core.broyden.config",
+    "BroydenConfig": "core.broyden.config",
     "State": "core.broyden.state",
     "init": "core.broyden.step",
     "merge": "estimators.merge",
     "step": "core.broyden.step",
 }
 
-__all__ = ["OMFB", "Info", "Learner", "OMFBImputer", "Rule", "State", "init", "merge", "step"]
+__all__ = [
+    "OMFB",
+    "BroydenConfig",
+    "Info",
+    "Learner",
+    "OMFBImputer",
+    "State",
+    "init",
+    "merge",
+    "step",
+]
 
 
 def __getattr__(name: str) -> object:

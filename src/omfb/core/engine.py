@@ -22,7 +22,7 @@ class AnyState(Protocol):
     """What a learner needs to know of a state."""
 
     @property
-    def rule(self) -> Any:
+    def config(self) -> Any:
         """How to learn."""
 
     @property
@@ -40,7 +40,7 @@ class Engine(Protocol):
     name: ClassVar[str]
     """As files tell it."""
     state_type: ClassVar[type]
-    rule_type: ClassVar[type]
+    config_type: ClassVar[type]
 
     starts_late: ClassVar[bool]
     """Whether a state is made when it is needed only, while the stream is young: it costs more."""
@@ -48,10 +48,10 @@ class Engine(Protocol):
     turns_atoms: ClassVar[bool]
     """Whether a step may exchange the atoms: the codes it returns may be of the old ones."""
 
-    def rows_needed(self, rule: Any, n_components: int | None, n_features: int) -> int:
+    def rows_needed(self, config: Any, n_components: int | None, n_features: int) -> int:
         """How many rows at the head of a stream the first state depends on."""
 
-    def start(self, head: Any, n_components: int | None, rule: Any, init: Init, seed: int) -> Any:
+    def start(self, head: Any, n_components: int | None, config: Any, init: Init, seed: int) -> Any:
         """The state before the first step, from rows at the head of the stream."""
 
     def step(self, state: Any, rows: Any, *, reuse: bool) -> tuple[Any, Matrix, Info]:
@@ -103,14 +103,14 @@ class Engine(Protocol):
             Gives the last rows, in their order.
         """
 
-    def rows_kept(self, rule: Any, n_features: int) -> int:
+    def rows_kept(self, config: Any, n_features: int) -> int:
         """How many of the last rows `recall` is to be shown."""
 
     def recall(self, state: Any, last_rows: Matrix) -> Any:
         """The state as it is used after the last rows, which were learned from."""
 
-    def adds_up(self, rule: Any) -> bool:
-        """Whether what parts of a start learn by a rule can be merged, in any order of rows."""
+    def adds_up(self, config: Any) -> bool:
+        """Whether what parts of a start learn by a config can be merged, in any order of rows."""
 
     def gather(self, start: Any, part: Any) -> Evidence:
         """What a state has learned since its start; a MergeError if it is none of that start."""
@@ -118,8 +118,8 @@ class Engine(Protocol):
     def merged(self, start: Any, evidence: Evidence) -> Any:
         """The start with what states that went on from it have learned."""
 
-    def with_rule(self, state: Any, rule: Any) -> Any:
-        """The state, to go on under another rule."""
+    def with_config(self, state: Any, config: Any) -> Any:
+        """The state, to go on under another config."""
 
     def at_hand(self, state: Any) -> Any:
         """The state with all its arrays in this process."""

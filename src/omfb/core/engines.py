@@ -2,6 +2,6 @@
 
 from .broyden.engine import BROYDEN
 from .engine import Engine
-from .factor.engine import BAYES
+from .factor.engine import FACTOR
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (BROYDEN, BAYES)}
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (BROYDEN, FACTOR)}

@@ -235,7 +235,7 @@ def resumed(learner: Learner, saver: Checkpoints, source: Source, max_iter: int)
         raise CheckpointError("finished", f"{path}: a finished model, no checkpoint to go on from")
     _check_parameters(path, parts.header.get("parameters"), saver.header.get("parameters"))
     if before.engine.name != learner.engine.name:
-        raise CheckpointError("parameters", f"{path}: began with another rule")
+        raise CheckpointError("parameters", f"{path}: began with another config")
     if not _same_init(before.init, learner.init):
         raise CheckpointError("parameters", f"{path}: began with another init")
     if not _same_data(parts.header, saver.header["source"], before, source):

@@ -9,10 +9,9 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import UnusableError, check_finite, too_large
-from ..core.broyden.config import NUMBERS, Rule
-from ..core.broyden.engine import BROYDEN
-from ..core.checks import checked_count
+from ..core.checks import checked_count, shown
 from ..core.engine import Engine, GetRows, Init
+from ..core.engines import ENGINES
 from ..core.finite import is_ordinary, made_finite, quiet, within_range
 from ..core.info import Info
 from .double_buffer import SecondCopy, observed_features
@@ -33,23 +32,24 @@ class Learner:
 
     Parameters
     ----------
+    algorithm : {"broyden", "factor"}
+        The paper's algorithm and its extensions, or the probabilistic factor model.
     n_components : int or None, default=None
-        Atoms of the dictionary; None is the engine's choice.
-    rule : Rule, default=Rule()
-        How to learn.
+        Atoms of the dictionary; None is the algorithm's choice.
+    config : BroydenConfig, FactorConfig or None, default=None
+        What the algorithm is given; None is its defaults.
     init : {"data", "random"} or ndarray of shape (n_components, n_features), default="data"
         The first dictionary.
     seed : int, default=0
         Seed of what is drawn at random for it.
     feature_names : list of str or None, default=None
-    engine : Engine
 
     Examples
     --------
     >>> import numpy as np
     >>> from omfb import Learner
     >>> rows = np.outer(np.arange(1.0, 9.0), [1.0, 2.0, 3.0])
-    >>> learner = Learner(n_components=1)
+    >>> learner = Learner("broyden", n_components=1)
     >>> for _ in range(20):
     ...     codes = learner.learn(rows)
     >>> learner.fill(np.array([[2.0, np.nan, 6.0]])).round(2)
@@ -58,19 +58,23 @@ class Learner:
 
     def __init__(
         self,
+        algorithm: str,
         n_components: int | None = None,
-        rule: Any = None,
+        config: Any = None,
         *,
         init: Init = "data",
         seed: int = 0,
         feature_names: list[str] | None = None,
-        engine: Engine = BROYDEN,
     ) -> None:
+        if algorithm not in ENGINES:
+            names = " or ".join(map(repr, ENGINES))
+            raise ValueError(f"algorithm must be {names}, got {shown(algorithm)}.")
         if n_components is not None:
             n_components = checked_count("n_components", n_components, "how many atoms to learn")
         self.n_components = n_components
-        self.init, self.seed, self.feature_names, self.engine = init, seed, feature_names, engine
-        self._rule = Rule() if rule is None else rule
+        self.init, self.seed, self.feature_names = init, seed, feature_names
+        self.engine: Engine = ENGINES[algorithm]
+        self._config = self.engine.config_type() if config is None else config
         self._now: Now | None = None
         self._second: SecondCopy | None = None
         self._recalled: tuple[Any, Any, Any] = _NEVER
@@ -93,7 +97,7 @@ class Learner:
         if now is None:
             raise ValueError("Nothing was learned yet: call `learn` first.")
         if now.state is None:
-            state, _, info = self._first_learned(now.head, self._rule)
+            state, _, info = self._first_learned(now.head, self._config)
             now = self._now = replace(now, state=state, totals=info)
         return now
 
@@ -102,17 +106,17 @@ class Learner:
         """The state of the engine."""
         return self.now.state
 
-    def used(self, rule: Any = None) -> Any:
-        """The state that rows are coded and filled by, under a rule or as before."""
+    def used(self, config: Any = None) -> Any:
+        """The state that rows are coded and filled by, under a config or as before."""
         now = self.now
-        state = now.state if rule is None else self.engine.with_rule(now.state, rule)
+        state = now.state if config is None else self.engine.with_config(now.state, config)
         if not now.last:
             return state
         known, before, recalled = self._recalled
-        if known is not now or before != rule:
+        if known is not now or before != config:
             with quiet():
                 recalled = self.engine.recall(state, together(now.last))
-            self._recalled = now, rule, recalled
+            self._recalled = now, config, recalled
         return recalled
 
     @property
@@ -122,10 +126,10 @@ class Learner:
         return together(now.last) if now.last else None
 
     @property
-    def rule(self) -> Any:
+    def config(self) -> Any:
         """How it learns."""
         now = self._now
-        return self._rule if now is None or now.state is None else now.state.rule
+        return self._config if now is None or now.state is None else now.state.config
 
     @property
     def n_features(self) -> int:
@@ -161,31 +165,31 @@ class Learner:
 
     # -- what it does -----------------------------------------------------------------------
 
-    def learn(self, rows: Any, rule: Any = None) -> NDArray[Any] | None:
+    def learn(self, rows: Any, config: Any = None) -> NDArray[Any] | None:
         """Learn from rows, in the order given; return their codes, if there are any yet.
 
         Parameters
         ----------
         rows : ndarray or scipy.sparse of shape (n_rows, n_features), float32 or float64
             Missing entries are NaN in an array, absent in a sparse matrix.
-        rule : Rule or None, default=None
+        config : BroydenConfig or None, default=None
             How to learn from now on; None is as before.
         """
         with self._lock:
             now = self._now
             if now is None or now.head is not None:
-                return self._learn_young(now, rows, rule)
-            state = now.state if rule is None else self.engine.with_rule(now.state, rule)
+                return self._learn_young(now, rows, config)
+            state = now.state if config is None else self.engine.with_config(now.state, config)
             if rows.shape[0] == 1 and self.engine.writes(rows):
                 return self._learn_one(now, state, rows)
             state, codes, info = self._stepped(state, rows, reuse=False)
-            last = self._later(now, rows, state.rule)
+            last = self._later(now, rows, state.config)
             self._now = Now(state, now.totals.plus(info), last=last)
             return codes
 
-    def encode(self, rows: Any, rule: Any = None) -> NDArray[Any]:
+    def encode(self, rows: Any, config: Any = None) -> NDArray[Any]:
         """Codes of rows, in the dictionary's type, whose range bounds them."""
-        state = self.used(rule)
+        state = self.used(config)
         with quiet():
             codes = self.engine.encode(state, rows)
             return made_finite(codes.astype(state.C.dtype, copy=False), rows)
@@ -194,18 +198,18 @@ class Learner:
         """Rows from their codes, in the dictionary's type, whose range bounds them."""
         return _decoded(self.engine, self.state, codes)
 
-    def fill(self, rows: Any, rule: Any = None) -> NDArray[Any]:
+    def fill(self, rows: Any, config: Any = None) -> NDArray[Any]:
         """The rows as an array in which missing entries are filled; observed ones stay."""
-        state = self.used(rule)
+        state = self.used(config)
         with quiet():
             return made_finite(self.engine.fill(state, rows), rows)
 
-    def judge(self, rows: Any, rule: Any = None) -> Info:
+    def judge(self, rows: Any, config: Any = None) -> Info:
         """Energies of entries that were hidden from their rows' codes, and of their errors."""
         state = self.state
         with quiet():
             return self.engine.judge(
-                state if rule is None else self.engine.with_rule(state, rule), rows
+                state if config is None else self.engine.with_config(state, config), rows
             )
 
     def learn_and_fill(self, row: NDArray[Any]) -> NDArray[Any]:
@@ -237,7 +241,7 @@ class Learner:
 
             with quiet():
                 state = self.engine.conclude(now.state, sample, kept)
-            count = self.engine.rows_kept(state.rule, len(state.C))
+            count = self.engine.rows_kept(state.config, len(state.C))
             last = (rows[0][-count:],) if rows else now.last
             self._now = replace(now, state=state, last=last)
 
@@ -250,7 +254,7 @@ class Learner:
         """All that the learner is at this moment."""
         return Snapshot(
             self.n_components,
-            self._rule,
+            self._config,
             self.init,
             self.seed,
             self.feature_names,
@@ -261,23 +265,23 @@ class Learner:
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
         """A learner that goes on from a snapshot, on its own."""
-        learner = cls(snapshot.n_components)
+        learner = cls(snapshot.engine.name, snapshot.n_components)
         learner.restore(snapshot)
         return learner
 
     def restore(self, snapshot: Snapshot) -> None:
         """Become what the snapshot is of."""
         with self._lock:
-            self.n_components, self._rule = snapshot.n_components, snapshot.rule
+            self.n_components, self._config = snapshot.n_components, snapshot.config
             self.init, self.seed, self.engine = snapshot.init, snapshot.seed, snapshot.engine
             self.feature_names = snapshot.feature_names
             self._now = snapshot.now
 
-    def under(self, rule: Any) -> Self:
-        """A learner that goes on from here on its own, under a rule."""
+    def under(self, config: Any) -> Self:
+        """A learner that goes on from here on its own, under a config."""
         now = self.now
-        now = replace(now, state=self.engine.with_rule(now.state, rule))
-        return self.from_snapshot(replace(self.snapshot(), rule=rule, now=now))
+        now = replace(now, state=self.engine.with_config(now.state, config))
+        return self.from_snapshot(replace(self.snapshot(), config=config, now=now))
 
     # -- inside -----------------------------------------------------------------------------
 
@@ -288,9 +292,9 @@ class Learner:
             return now.head
         return self.state.C.T
 
-    def _first_learned(self, rows: Any, rule: Any) -> tuple[Any, NDArray[Any], Info]:
+    def _first_learned(self, rows: Any, config: Any) -> tuple[Any, NDArray[Any], Info]:
         with quiet():
-            first = self.engine.start(rows, self.n_components, rule, self.init, self.seed)
+            first = self.engine.start(rows, self.n_components, config, self.init, self.seed)
         return self._stepped(first, rows, reuse=True)
 
     def _stepped(self, state: Any, rows: Any, *, reuse: bool) -> tuple[Any, NDArray[Any], Info]:
@@ -305,7 +309,7 @@ class Learner:
             raise too_large()
         return after, codes, info
 
-    def _learn_young(self, now: Now | None, rows: Any, rule: Any) -> NDArray[Any] | None:
+    def _learn_young(self, now: Now | None, rows: Any, config: Any) -> NDArray[Any] | None:
         """Learn from a stream so young that every new row may still enter the first dictionary.
 
         The model is always what it would be had all rows so far come at once: that is what makes
@@ -313,25 +317,28 @@ class Learner:
         whose start costs much makes the state when somebody asks for it.
         """
         together = rows if now is None else joined(now.head, rows)
-        rule = self.rule if rule is None else rule
-        needed = self.engine.rows_needed(rule, self.n_components, rows.shape[1])
+        config = self.config if config is None else config
+        needed = self.engine.rows_needed(config, self.n_components, rows.shape[1])
         young = together.shape[0] < needed
         # The rows are the caller's.
         head = None if not young else rows.copy() if together is rows else together
         values = rows.data[None] if scipy.sparse.issparse(rows) else rows
         if self.engine.starts_late:  # what is infinite would spoil the units of all rows
             check_finite(values, squares=False)
-        ordinary = isinstance(self.init, str) and is_ordinary(values) and _is_moderate(rule)
+        ordinary = isinstance(self.init, str) and is_ordinary(values)
         if young and self.engine.starts_late and ordinary:
-            self._rule, self._now = rule, Now(None, NOTHING, head, self._later(now, rows, rule))
+            self._config, self._now = (
+                config,
+                Now(None, NOTHING, head, self._later(now, rows, config)),
+            )
             return None
-        state, codes, info = self._first_learned(together, rule)
-        self._now = Now(state, info, head, self._later(now, rows, rule))
+        state, codes, info = self._first_learned(together, config)
+        self._now = Now(state, info, head, self._later(now, rows, config))
         return codes[-rows.shape[0] :]
 
-    def _later(self, now: Now | None, rows: Any, rule: Any) -> tuple[Any, ...]:
+    def _later(self, now: Now | None, rows: Any, config: Any) -> tuple[Any, ...]:
         """The last rows, once these have been learned from."""
-        count = self.engine.rows_kept(rule, rows.shape[1])
+        count = self.engine.rows_kept(config, rows.shape[1])
         if count == 0:
             return ()
         blocks = (*(() if now is None else now.last), rows[-count:].copy())
@@ -351,7 +358,7 @@ class Learner:
         C = state.C
         spare = C.copy() if second is None else second.up_to_date(C)
         state, codes, info = self._stepped(replace(state, C=spare), row, reuse=True)
-        last = self._later(now, row, state.rule)
+        last = self._later(now, row, state.config)
         self._now = Now(state, now.totals.plus(info), last=last)
         if state.C is spare:
             self._second = SecondCopy(C, spare, observed_features(row, C))
@@ -364,12 +371,6 @@ class Learner:
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept, _lock=threading.Lock(), _second=None, _recalled=_NEVER)
-
-
-def _is_moderate(rule: Any) -> bool:
-    """Whether the numbers that a rule gives are such that a model can start under them."""
-    given = (getattr(rule, name) for name in NUMBERS)
-    return all(number is None or number == 0.0 or 1e-6 < number < 1e6 for number in given)
 
 
 def _decoded(engine: Engine, state: Any, codes: NDArray[Any]) -> NDArray[Any]:

@@ -53,7 +53,7 @@ def parts_of(snapshot: Snapshot) -> Parts:
             "seed": int(snapshot.seed),
             "feature_names": _names_or_none(snapshot.feature_names),
         },
-        "rule": None if state is not None else flatten(snapshot.rule, "rule", tensors),
+        "config": None if state is not None else flatten(snapshot.config, "config", tensors),
         "state": None if state is None else flatten(state, "state", tensors),
         "totals": {
             "residual": plain(now.totals.residual, "residual"),
@@ -101,9 +101,9 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
     if header["state"] is not None:
         state = unflatten(engine.state_type, header["state"], tensors, "state")
         engine.check(state)
-        n_features, rule = len(state.C), state.rule
+        n_features, config = len(state.C), state.config
     else:  # of a young stream the first rows are all that is known
-        rule = unflatten(engine.rule_type, header["rule"], tensors, "rule")
+        config = unflatten(engine.config_type, header["config"], tensors, "config")
         demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
         dense = header["head"] == "dense"
         n_features = int(tensors["head"].shape[1] if dense else tensors["head.shape"][1])
@@ -131,7 +131,7 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         _head(header["head"], tensors, n_features),
         _last(tensors, n_features),
     )
-    return Snapshot(n_components, rule, init, seed, names, engine, now)
+    return Snapshot(n_components, config, init, seed, names, engine, now)
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class Snapshot:
     """All that a learner is at one moment; later rows leave it alone. Taking one costs nothing."""
 
     n_components: int | None
-    rule: Any
+    config: Any
     init: Init
     seed: int
     feature_names: list[str] | None

@@ -212,7 +212,7 @@ class Features(GroupedSource):
         else:
             C = tasks.sent(np.split((init.T / scale).astype(self.dtype), self._firsts[1:]))
         G = tasks.sum(tasks.each(atom_products, C))
-        return state_before(snapshot.rule, self._spread(C, len(G)), G, scale)
+        return state_before(snapshot.config, self._spread(C, len(G)), G, scale)
 
     def _learned(self, tasks: "Tasks", state: State, block: Rows) -> tuple[State, Info]:
         """The state after some rows, and their energies."""

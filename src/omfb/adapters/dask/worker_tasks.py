@@ -168,7 +168,7 @@ def learn_chunk(engine: Engine, before: After, part: Part | None, block: Any, ch
         for some in some_of(rows, order, state.C.dtype):
             state, _, learned = engine.step(state, some, reuse=True)
             info, observed = info.plus(learned), observed | observed_features(some)
-    kept = engine.rows_kept(state.rule, rows.shape[1])
+    kept = engine.rows_kept(state.config, rows.shape[1])
     last = rows[order[-kept:]].astype(state.C.dtype, copy=False) if kept else None
     return Part(state, info, observed, last)
 

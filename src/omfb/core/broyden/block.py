@@ -34,7 +34,7 @@ from .reduced_space import (
     subtract_outer_and_multiply,
     taken_by_row,
 )
-from .state import MOSTLY_OBSERVED, Rule, State
+from .state import MOSTLY_OBSERVED, BroydenConfig, State
 
 # H is updated over a whole block, which multiplies its errors: take worse conditioned systems
 # row by row, each with an inverse of its own.
@@ -70,12 +70,12 @@ def pass_on_four(X, K, N, P, first):
 
 @jit
 def sequence(
-    P, N, H, S, S_inverse, lam, memory, weight, share, ridge, smooth, inner_iter, x_before,
+    P, N, H, S, S_inverse, lam, forget_factor, weight, share, ridge, smooth, inner_iter, x_before,
     X, K, D, before,
 ):  # fmt: skip
     """Take the q single-row steps of a block in small space; return how many were taken.
 
-    Changes P, x_before (the last code), S (but for memory = 1, where the caller adds up all codes
+    Changes P, x_before (the last code), S (but for forget_factor = 1, where the caller adds up all codes
     at once) and, as far as it needs them, H and S_inverse in place: the last row is not in these.
     Fills X, K and D (codes, gains and g + ½ ε k, in rows) and the residual energies before
     learning: so G' = G + DᵀK + KᵀD.
@@ -93,20 +93,20 @@ def sequence(
         for j in range(r):
             rhs[j] = P[t, j] + smooth * x_before[j]
         add_symmetric_and_multiply(H, v, u, on_vv, on_vu, on_uu, rhs, x_first)
-        inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
-        if memory == 1.0:
+        inverse_scale = before_row(S, lam, forget_factor, weight + t, share, S_inverse)
+        if forget_factor == 1.0:
             subtract_outer_and_multiply(S_inverse, left, down, k, scaled, x_first, z)
-        elif memory > 0.0:
+        elif forget_factor > 0.0:
             invert(S_inverse, SMALLEST_PRECISION)
             multiply(S_inverse, x_first, z)
         before[t], epsilon, stretch, on_vv, on_vu, on_uu = alternate(
-            P[t], N[t, t], H, False, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter,
+            P[t], N[t, t], H, False, S_inverse, inverse_scale, forget_factor, ridge, smooth, inner_iter,
             x_before, work,
         )  # fmt: skip
         if before[t] < 0.0:
             return t
-        if memory < 1.0:
-            remember(S, lam, memory, weight + t, share, x)
+        if forget_factor < 1.0:
+            remember(S, lam, forget_factor, weight + t, share, x)
         left, down = inverse_scale, taken_by_row(share, stretch)
         for j in range(r):
             X[t, j] = x[j]
@@ -207,7 +207,7 @@ def after_block(state: State, block: Block, entries: int, share: float) -> State
 class Small(NamedTuple):
     """What the next block of rows needs of the state."""
 
-    rule: Rule
+    config: BroydenConfig
     penalty: Penalty
     G: Matrix
     S: Matrix
@@ -217,7 +217,7 @@ class Small(NamedTuple):
     @classmethod
     def of(cls, state: State) -> "Small":
         """Before a block."""
-        return cls(state.rule, penalty_of(state), state.G, state.S, state.code, state.weight)
+        return cls(state.config, penalty_of(state), state.G, state.S, state.code, state.weight)
 
     def after(self, block: Block) -> "Small":
         """After it."""
@@ -234,14 +234,14 @@ def small_space(
     The block may be shorter than P where a row's system is singular, and None if the first is;
     with `singular` such systems are solved as well, and all of them slowly. P is used up.
     """
-    (q, r), memory = P.shape, float(small.rule.memory)
-    rule, penalty, G, S = small.rule, small.penalty, small.G, small.S.copy()
+    (q, r), forget_factor = P.shape, float(small.config.forget_factor)
+    config, penalty, G, S = small.config, small.penalty, small.G, small.S.copy()
     x_before = np.zeros(r) if small.code is None else small.code.copy()
     X, K, before = aligned((q, r)), aligned((q, r)), np.empty(q)
     if singular or not isinstance(penalty, Quadratic):
         D = np.empty((q, r))
         made = x_before, X, K, D, before
-        done = sequence_with(penalty, P, N, G, S, rule, small.weight, share, *made)
+        done = sequence_with(penalty, P, N, G, S, config, small.weight, share, *made)
     else:
         room = ROOM.array((r + q, r), np.float64)
         H, D = room[:r], room[r:]
@@ -250,13 +250,13 @@ def small_space(
         if not invert(H, SMALLEST_BLOCK_PIVOT):
             return None
         done = sequence(
-            P, N, H, S, inverse_to_keep(S, rule), float(rule.lam), memory, small.weight, share,
-            penalty.ridge, penalty.smooth, int(rule.inner_iter), x_before, X, K, D, before,
+            P, N, H, S, inverse_to_keep(S, config), float(config.lam), forget_factor, small.weight, share,
+            penalty.ridge, penalty.smooth, int(config.inner_iter), x_before, X, K, D, before,
         )  # fmt: skip
     if done == 0:
         return None
     X, K, D = X[:done], K[:done], D[:done]
-    if memory == 1.0:  # row by row what `remember` does
+    if forget_factor == 1.0:  # row by row what `remember` does
         counts = small.weight + np.arange(1, done + 1)
         if share < MOSTLY_OBSERVED:
             counts[:] = small.weight
@@ -270,18 +270,18 @@ def small_space(
 
 
 def sequence_with(
-    penalty: Penalty, P: Matrix, N: Matrix, G: Matrix, S: Matrix, rule: Rule, weight: float,
+    penalty: Penalty, P: Matrix, N: Matrix, G: Matrix, S: Matrix, config: BroydenConfig, weight: float,
     share: float, x_before: Matrix, X: Matrix, K: Matrix, D: Matrix, before: Matrix,
 ) -> int:  # fmt: skip
     """`sequence`, with codes of any penalty."""
     for t in range(len(P)):
-        S_before, S_before_inverse = precision_before(S, rule, weight + t, 1, share)
+        S_before, S_before_inverse = precision_before(S, config, weight + t, 1, share)
         x, k, g, epsilon, before[t] = alternate_row(
-            penalty, G, P[t], N[t, t], S_before_inverse, rule.inner_iter, x_before
+            penalty, G, P[t], N[t, t], S_before_inverse, config.inner_iter, x_before
         )
         gk = np.outer(g, k)
         G = G + gk + gk.T + epsilon * np.outer(k, k)
-        if rule.memory > 0.0:
+        if config.forget_factor > 0.0:
             S[:] = S_before + share * np.outer(x, x)
         P[t + 1 :] += np.outer(N[t, t + 1 :] - P[t + 1 :] @ x, k)
         X[t], K[t], D[t], x_before[:] = x, k, g + 0.5 * epsilon * k, x

@@ -1,4 +1,4 @@
-"""`Rule`: how to learn. It checks itself, so that a rule that exists can be used."""
+"""`BroydenConfig`: what the paper's algorithm and its extensions are given. It checks itself."""
 
 from dataclasses import dataclass
 
@@ -6,8 +6,8 @@ from ..checks import LARGEST, LARGEST_COUNT, SMALLEST, checked_count, checked_nu
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
-    """The update rule. The defaults are `OMFB`'s; `memory=0` is the paper's rule.
+class BroydenConfig:
+    """The numbers of the update rule. The defaults are the paper's Algorithm 1.
 
     Numbers of any type are taken and become plain floats and ints; what cannot be used is refused
     by a TypeError or ValueError that names the parameter.
@@ -16,8 +16,8 @@ class Rule:
     ----------
     lam : float
         How stiffly the dictionary stays where it is.
-    memory : float
-        From 0 (no past code counts) to 1 (all count, later ones more).
+    forget_factor : float
+        From 0 (no past code counts, the paper's rule) to 1 (all count, later ones more).
     ridge, smooth : float
         Pull of a code towards zero, and towards the code before.
     shrink : float
@@ -29,17 +29,17 @@ class Rule:
 
     Examples
     --------
-    >>> from omfb import Rule
-    >>> Rule(ridge=1).ridge
+    >>> from omfb import BroydenConfig
+    >>> BroydenConfig(ridge=1).ridge
     1.0
-    >>> Rule(memory=2)
+    >>> BroydenConfig(forget_factor=2)
     Traceback (most recent call last):
         ...
-    ValueError: memory must be between 0 and 1 (0 is the paper's rule), got 2.
+    ValueError: forget_factor must be between 0 and 1 (0 is the paper's rule), got 2.
     """
 
     lam: float = 1.0
-    memory: float = 1.0
+    forget_factor: float = 0.0
     ridge: float = 0.0
     smooth: float = 0.0
     shrink: float = 0.0
@@ -59,17 +59,17 @@ class Rule:
             if type(value) is int and 0 < value <= LARGEST_COUNT:
                 continue
             object.__setattr__(self, name, checked_count(name, value, meaning))
-        if self.shrink > 0.0 and self.memory == 0.0:
+        if self.shrink > 0.0 and self.forget_factor == 0.0:
             raise ValueError(
-                f"shrink={self.shrink!r} needs a memory that can hold it: set memory > 0, or "
-                f"shrink=0 for the paper's rule."
+                f"shrink={self.shrink!r} needs forget_factor > 0, which keeps past codes: set both, or "
+                f"shrink=0."
             )
 
 
 # Of each number: what it must be, a hint, the least and the largest it may be.
 NUMBERS = {
     "lam": ("greater than 0", "try 1.0", SMALLEST, LARGEST),
-    "memory": ("between 0 and 1", "0 is the paper's rule", 0.0, 1.0),
+    "forget_factor": ("between 0 and 1", "0 is the paper's rule", 0.0, 1.0),
     "ridge": ("0 or more", "0 means no ridge", 0.0, LARGEST),
     "smooth": ("0 or more", "0 means no temporal pull", 0.0, LARGEST),
     "shrink": ("0 or more", "0 leaves the dictionary alone", 0.0, LARGEST),

@@ -1,4 +1,4 @@
-"""The engine of the paper and its extension by a memory: a rule that is given in full."""
+"""The engine of the paper and its extension by a memory: a config that is given in full."""
 
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -12,37 +12,37 @@ from ..info import Info
 from ..linalg.rows import gram
 from ..scoring import Predict, judge_hidden_parts
 from . import merge as merging
-from .config import Rule
+from .config import BroydenConfig
 from .encode import encode, fill
 from .init import window_length
 from .state import State, check_state
 from .step import init as first_state
 from .step import step
 
-# Components of the paper's rule where nobody says how many, and features are more.
+# Components of the paper's config where nobody says how many, and features are more.
 USUAL_COMPONENTS = 30
 LARGEST = float(np.finfo(np.float64).max)
 
 
-class Broyden:
+class BroydenEngine:
     """The engine of the paper and its extension by a memory: `omfb.init` and `omfb.step`."""
 
     name: ClassVar[str] = "broyden"
     state_type: ClassVar[type] = State
-    rule_type: ClassVar[type] = Rule
+    config_type: ClassVar[type] = BroydenConfig
     starts_late: ClassVar[bool] = False
     turns_atoms: ClassVar[bool] = False
 
-    def rows_needed(self, rule: Rule, n_components: int | None, n_features: int) -> int:
+    def rows_needed(self, config: BroydenConfig, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""
         return window_length(n_components or usual_components(n_features))
 
     def start(
-        self, head: Any, n_components: int | None, rule: Rule, init: Init, seed: int
+        self, head: Any, n_components: int | None, config: BroydenConfig, init: Init, seed: int
     ) -> State:
         """See `Engine.start`."""
         n_components = n_components or usual_components(head.shape[1])
-        return first_state(head, n_components, rule, init=init, seed=seed)
+        return first_state(head, n_components, config, init=init, seed=seed)
 
     def step(self, state: State, rows: Any, *, reuse: bool) -> tuple[State, Matrix, Info]:
         """See `Engine.step`."""
@@ -112,7 +112,7 @@ class Broyden:
         """See `Engine.conclude`: nothing is left to find."""
         return state
 
-    def rows_kept(self, rule: Rule, n_features: int) -> int:
+    def rows_kept(self, config: BroydenConfig, n_features: int) -> int:
         """See `Engine.rows_kept`."""
         return 0
 
@@ -120,9 +120,9 @@ class Broyden:
         """See `Engine.recall`: what has been learned is all there is."""
         return state
 
-    def adds_up(self, rule: Rule) -> bool:
+    def adds_up(self, config: BroydenConfig) -> bool:
         """See `Engine.adds_up`."""
-        return rule.memory == 1.0 and rule.shrink == rule.smooth == 0.0
+        return config.forget_factor == 1.0 and config.shrink == config.smooth == 0.0
 
     def gather(self, start: State, part: State) -> Evidence:
         """See `Engine.gather`."""
@@ -132,9 +132,9 @@ class Broyden:
         """See `Engine.merged`."""
         return merging.merged(start, evidence)
 
-    def with_rule(self, state: State, rule: Rule) -> State:
-        """See `Engine.with_rule`."""
-        return state if rule == state.rule else replace(state, rule=rule)
+    def with_config(self, state: State, config: BroydenConfig) -> State:
+        """See `Engine.with_config`."""
+        return state if config == state.config else replace(state, config=config)
 
     def at_hand(self, state: State) -> State:
         """See `Engine.at_hand`."""
@@ -146,11 +146,11 @@ class Broyden:
 
 
 def usual_components(n_features: int) -> int:
-    """Components of the paper's rule where nobody says how many: fewer than features.
+    """Components of the paper's config where nobody says how many: fewer than features.
 
     With as many, every row would be explained in full, and an error of 0 would tell nothing.
     """
     return max(1, min(USUAL_COMPONENTS, n_features - 1))
 
 
-BROYDEN = Broyden()
+BROYDEN = BroydenEngine()

@@ -22,7 +22,7 @@ def merge(start: State, parts: Sequence[State]) -> State:
     Parameters
     ----------
     start : State
-        With ``memory=1`` and ``shrink=0``: others keep nothing that adds up.
+        With ``forget_factor=1`` and ``shrink=0``: others keep nothing that adds up.
     parts : sequence of State
         What `step` made of it, each with rows of its own.
 
@@ -47,7 +47,7 @@ def gather(start: State, part: State) -> Evidence:
         n_rows >= 0
         and part.C.shape == start.C.shape
         and part.C.dtype == start.C.dtype
-        and part.rule == start.rule
+        and part.config == start.config
         and (part.scale, part.least_ridge) == (start.scale, start.least_ridge)
         and 0.0 < part.kept <= start.kept
     )
@@ -76,13 +76,13 @@ def merged(start: State, evidence: Evidence) -> State:
 
 
 def _check_rule(start: State) -> None:
-    if start.rule.memory != 1.0:
+    if start.config.forget_factor != 1.0:
         raise MergeError(
-            f"memory={start.rule.memory:g} keeps nothing that adds up: only models with memory=1 "
+            f"forget_factor={start.config.forget_factor:g} keeps nothing that adds up: only models with forget_factor=1 "
             f"can be merged"
         )
-    if start.rule.shrink > 0.0:
+    if start.config.shrink > 0.0:
         raise MergeError(
-            f"shrink={start.rule.shrink:g} would count once for each model: only models with "
+            f"shrink={start.config.shrink:g} would count once for each model: only models with "
             f"shrink=0, or with none given, can be merged"
         )

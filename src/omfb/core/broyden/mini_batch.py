@@ -62,12 +62,12 @@ def alternate_batch(
 
 def batch_space(state: State, P: Matrix, N: Matrix) -> Block:
     """What a mini-batch of complete rows does in small space."""
-    rule = state.rule
-    S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(P), 1.0)
+    config = state.config
+    S_before, S_before_inverse = precision_before(state.S, config, state.weight, len(P), 1.0)
     X, K, G, before = alternate_batch(
-        penalty_of(state), P, N, state.G, S_before, S_before_inverse, rule.inner_iter, state.code,
+        penalty_of(state), P, N, state.G, S_before, S_before_inverse, config.inner_iter, state.code,
     )  # fmt: skip
-    S = S_before + X.T @ X if rule.memory > 0.0 else state.S
+    S = S_before + X.T @ X if config.forget_factor > 0.0 else state.S
     check_finite_step(X, K, G, S)
     return Block(X, K, G, S, X[-1].copy(), float(before.sum()))
 

@@ -144,11 +144,11 @@ def learn_features(
 def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
     """Learn from one mini-batch with missing entries; in place if C may be reused."""
     state = refreshed(state)
-    rule = state.rule
+    config = state.config
     C = state.C if reuse else state.C.copy()
     G = state.G
     share = len(rows.values) / (len(rows) * len(C))
-    S_before, S_before_inverse = precision_before(state.S, rule, state.weight, len(rows), share)
+    S_before, S_before_inverse = precision_before(state.S, config, state.weight, len(rows), share)
     penalty = penalty_of(state)
     entries = _by_feature(rows)
     C_before = C[entries.touched].astype(np.float64, copy=False)
@@ -156,14 +156,14 @@ def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
     G_others = state.G - gram(C_before) if few else None
     info = None
     try:
-        for _ in range(rule.inner_iter):
+        for _ in range(config.inner_iter):
             X, now = missing_codes(penalty, C, G, rows, state.code)
             check_finite_step(X)
             info = now if info is None else info
             C[entries.touched] = _learned(C_before, entries, X, S_before, S_before_inverse)
             G = gram(C) if G_others is None else G_others + gram(C[entries.touched])
         S = state.S
-        if rule.memory > 0.0 and len(rows.values) > 0:
+        if config.forget_factor > 0.0 and len(rows.values) > 0:
             shares = np.diff(rows.starts) / len(C)  # as in `remember`, row by row
             S = S_before + (X.T * shares) @ X
         check_finite_step(G, S)

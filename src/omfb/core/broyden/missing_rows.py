@@ -34,7 +34,7 @@ FACTORISED_FROM = 24
 @jit
 def learn_each(
     C, G, S, S_inverse, starts, features, values, first,
-    lam, memory, weight, ridge, smooth, inner_iter, smallest, x_before, X, totals,
+    lam, forget_factor, weight, ridge, smooth, inner_iter, smallest, x_before, X, totals,
 ):  # fmt: skip
     """Take single-row steps from row `first` on; return the row that could not be taken, or q.
 
@@ -92,8 +92,8 @@ def learn_each(
             multiply_inverse(H, factorised, left, x)
             for j in range(r):
                 x_first[j] += x[j]
-        inverse_scale = before_row(S, lam, memory, weight + t, share, S_inverse)
-        if 0.0 < memory < 1.0:
+        inverse_scale = before_row(S, lam, forget_factor, weight + t, share, S_inverse)
+        if 0.0 < forget_factor < 1.0:
             invert(S_inverse, SMALLEST_PRECISION)
         if fits:
             before = epsilon = 0.0
@@ -103,10 +103,10 @@ def learn_each(
                 k[j] *= inverse_scale / stretch
                 g[j] = 0.0
         else:
-            if memory > 0.0:
+            if forget_factor > 0.0:
                 multiply(S_inverse, x_first, work[6])
             before, epsilon, stretch, _, _, _ = alternate(
-                b, energy, H, factorised, S_inverse, inverse_scale, memory, ridge, smooth,
+                b, energy, H, factorised, S_inverse, inverse_scale, forget_factor, ridge, smooth,
                 inner_iter, x_before, work,
             )  # fmt: skip
         if before < 0.0:
@@ -121,8 +121,8 @@ def learn_each(
         if not fits:
             learn_observed(C, seen, given, x, k)
             add_symmetric(G, k, g, epsilon, 1.0, 0.0)
-        remember(S, lam, memory, weight + t, share, x)
-        remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch, work[6])
+        remember(S, lam, forget_factor, weight + t, share, x)
+        remember_inverse(S_inverse, inverse_scale, forget_factor, share, k, stretch, work[6])
         for j in range(r):
             X[t, j] = x[j]
             x_before[j] = x[j]
@@ -132,10 +132,10 @@ def learn_each(
 def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
     """Learn from rows with missing entries, one at a time; in place if C may be reused."""
     state = refreshed(state)
-    rule, r, q = state.rule, state.C.shape[1], len(rows)
+    config, r, q = state.config, state.C.shape[1], len(rows)
     C = state.C if reuse else state.C.copy()
     G, S = state.G.copy(), state.S.copy()
-    S_inverse = inverse_to_keep(S, rule)
+    S_inverse = inverse_to_keep(S, config)
     penalty = penalty_of(state)
     x_before = np.zeros(r) if state.code is None else state.code.copy()
     X, totals = np.empty((q, r)), np.zeros(2)
@@ -143,9 +143,9 @@ def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
     while True:
         if isinstance(penalty, Quadratic):
             at = learn_each(
-                C, G, S, S_inverse, rows.starts, rows.features, rows.values, at, float(rule.lam),
-                float(rule.memory), state.weight, penalty.ridge, penalty.smooth,
-                int(rule.inner_iter), penalty.smallest, x_before, X, totals,
+                C, G, S, S_inverse, rows.starts, rows.features, rows.values, at, float(config.lam),
+                float(config.forget_factor), state.weight, penalty.ridge, penalty.smooth,
+                int(config.inner_iter), penalty.smallest, x_before, X, totals,
             )  # fmt: skip
         if at == q:
             break
@@ -155,7 +155,7 @@ def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
         now = replace(state, C=C, n_seen=state.n_seen + at)
         X[at], *energies = _learn_one(now, penalty, G, S, seen, given, x_before)
         totals += energies
-        S_inverse = inverse_to_keep(S, rule)
+        S_inverse = inverse_to_keep(S, config)
         x_before = X[at].copy()
         at += 1
     learned = replace(
@@ -171,16 +171,16 @@ def _learn_one(
     given: NDArray[Any], x_before: Matrix,
 ) -> tuple[Matrix, float, float]:  # fmt: skip
     """One row with codes of any penalty; changes C, G and S in place."""
-    rule, C = state.rule, state.C
+    config, C = state.config, state.C
     b, G_seen = np.empty(C.shape[1]), np.empty_like(G)
     n = project(C, seen, given, b)
     observed_gram(C, G, seen, G_seen)
     share = len(seen) / len(C)
-    S_before, S_before_inverse = precision_before(S, rule, state.weight, 1, share)
+    S_before, S_before_inverse = precision_before(S, config, state.weight, 1, share)
     x, k, g, epsilon, before = alternate_row(
-        penalty, G_seen, b, n, S_before_inverse, rule.inner_iter, x_before
+        penalty, G_seen, b, n, S_before_inverse, config.inner_iter, x_before
     )
-    S_after = S_before + share * np.outer(x, x) if rule.memory > 0.0 and len(seen) else S
+    S_after = S_before + share * np.outer(x, x) if config.forget_factor > 0.0 and len(seen) else S
     gk = np.outer(g, k)
     C_after = C[seen] + np.outer(given - C[seen] @ x, k)
     G_after = G + gk + gk.T + epsilon * np.outer(k, k)

@@ -8,7 +8,7 @@ Every kind of block asks a `Penalty` for codes. The dictionary's update and all 
 (G, b, the block recursion of `sequence.py`) hold for whatever code the penalty chose.
 
 To add a penalty, write one new file with a class that has `codes` and `smooth = 0.0`, and give it
-to the rule as `penalty`, or let `penalty_of` make it of the rule's numbers (for an example see
+to the config as `penalty`, or let `penalty_of` make it of the rule's numbers (for an example see
 `tests/core/test_codes.py`). Nothing else changes: complete rows then go through `sequence_with`,
 rows with missing entries through `alternate_row`, mini-batches and `encode` through `codes` itself.
 
@@ -57,8 +57,8 @@ class Quadratic(NamedTuple):
 
 
 def penalty_of(state: State) -> Penalty:
-    """The penalty that a state's rule asks for: its own, or that of ridge and smooth."""
-    own: Penalty | None = getattr(state.rule, "penalty", None)
+    """The penalty that a state's config asks for: its own, or that of ridge and smooth."""
+    own: Penalty | None = getattr(state.config, "penalty", None)
     if own is not None:
         return own
     return Quadratic(float(state.ridge), float(state.smooth), smallest_pivot(state.C.dtype))

@@ -8,7 +8,7 @@ from ..info import Info
 from ..linalg.rows import Matrix, gram, inverse_of
 from ..linalg.workspace import aligned_copy
 from .reduced_space import retained_fraction
-from .state import MOSTLY_OBSERVED, Rule, State
+from .state import MOSTLY_OBSERVED, BroydenConfig, State
 
 Step = tuple[State, Matrix, Info]
 
@@ -29,11 +29,11 @@ def recompute_due(drift: int, size: int) -> bool:
 
 
 def precision_before(
-    S: Matrix, rule: Rule, weight: float, rows: int, share: float
+    S: Matrix, config: BroydenConfig, weight: float, rows: int, share: float
 ) -> tuple[Matrix, Matrix]:
     """S̄ = retained S + (1 − ρ) λ I before a batch of rows, and its inverse."""
-    S_before = retained_fraction(float(rule.memory), weight, float(rows), float(share)) * S
-    S_before += (1.0 - rule.memory) * rule.lam * np.eye(len(S))
+    S_before = retained_fraction(float(config.forget_factor), weight, float(rows), float(share)) * S
+    S_before += (1.0 - config.forget_factor) * config.lam * np.eye(len(S))
     return S_before, inverse_of(S_before)
 
 
@@ -51,8 +51,8 @@ def kept_after_each(state: State, shares: Matrix) -> float:
     return state.kept * float(np.prod(left))
 
 
-def inverse_to_keep(S: Matrix, rule: Rule) -> Matrix:
+def inverse_to_keep(S: Matrix, config: BroydenConfig) -> Matrix:
     """S⁻¹ where ρ = 1 and kernels keep it; S̄⁻¹ where ρ = 0; else room for what they make."""
-    if rule.memory == 1.0:
+    if config.forget_factor == 1.0:
         return inverse_of(S)
-    return aligned_copy(np.eye(len(S)) / rule.lam)
+    return aligned_copy(np.eye(len(S)) / config.lam)

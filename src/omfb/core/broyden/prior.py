@@ -24,14 +24,14 @@ PERIOD = 4  # times r, in rows
 
 def rows_to_go(state: State) -> int:
     """Rows until `with_prior` is due, in whole mini-batches."""
-    size = state.rule.batch_size
+    size = state.config.batch_size
     left = max(PERIOD * state.C.shape[1] - state.since, 1)
     return -(-left // size) * size
 
 
 def with_prior(state: State, rows: int, entries: int, residual: float) -> State:
     """Note the rows that were learned and, if it is due, pull the dictionary towards zero."""
-    (m, r), rule = state.C.shape, state.rule
+    (m, r), config = state.C.shape, state.config
     since, entries = state.since + rows, state.entries + entries
     residual += state.residual
     if since < PERIOD * r:
@@ -40,17 +40,19 @@ def with_prior(state: State, rows: int, entries: int, residual: float) -> State:
     if entries == 0:
         return state
     share = entries / (since * m)
-    left = rule.memory**since  # of what S held
-    remembered = since if rule.memory == 1.0 else (1.0 - left) / (1.0 - rule.memory)  # rows
+    left = config.forget_factor**since  # of what S held
+    remembered = (
+        since if config.forget_factor == 1.0 else (1.0 - left) / (1.0 - config.forget_factor)
+    )  # rows
     if share >= MOSTLY_OBSERVED:
         left *= 1.0 - since / state.weight
     eye = np.eye(r)
     pulled = share * state.G + (state.ridge + state.smooth) * eye
     covariance = solve_minimum_norm(pulled, eye, smallest_pivot(state.C.dtype))
-    S_after = state.S + max(rule.shrink - left * state.prior, 0.0) * eye
+    S_after = state.S + max(config.shrink - left * state.prior, 0.0) * eye
     S_after += remembered * share * (residual / entries) * covariance
     check_finite_step(S_after)
     C = state.C @ (state.S @ inverse_of(S_after)).astype(state.C.dtype, copy=False)
     G = gram(C)
     check_finite_step(G)
-    return replace(state, C=C, G=G, S=S_after, drift=0, prior=float(rule.shrink))
+    return replace(state, C=C, G=G, S=S_after, drift=0, prior=float(config.shrink))

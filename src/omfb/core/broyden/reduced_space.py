@@ -36,7 +36,7 @@ def multiply_inverse(H, factorised, x, out):
 
 @inner_jit
 def alternate(
-    b, n, H, factorised, S_inverse, inverse_scale, memory, ridge, smooth, inner_iter, x_before, work
+    b, n, H, factorised, S_inverse, inverse_scale, forget_factor, ridge, smooth, inner_iter, x_before, work
 ):  # fmt: skip
     """Alternate code and dictionary `inner_iter` times in small space.
 
@@ -55,7 +55,7 @@ def alternate(
     epsilon = max(n - dot(b, x) - dot(g, x), 0.0)
     before = epsilon
     for round_ in range(inner_iter):
-        if memory == 0.0:
+        if forget_factor == 0.0:
             for j in range(r):
                 z[j] = S_inverse[0, 0] * x[j]  # S̄ = λ I
         else:
@@ -123,54 +123,58 @@ def add_symmetric_and_multiply(M, v, u, on_vv, on_vu, on_uu, x, out):
 
 
 @jit
-def retained_fraction(memory, weight, rows, share):
+def retained_fraction(forget_factor, weight, rows, share):
     """What of S is left when so many rows come, with this share observed, after such a weight.
 
     Not weight / (weight + rows): reordered, its product with a large S would overflow.
     """
-    return memory * (1.0 - rows / (weight + rows)) if share >= MOSTLY_OBSERVED else memory
+    return (
+        forget_factor * (1.0 - rows / (weight + rows))
+        if share >= MOSTLY_OBSERVED
+        else forget_factor
+    )
 
 
 @inner_jit
-def before_row(S, lam, memory, weight, share, S_inverse):
+def before_row(S, lam, forget_factor, weight, share, S_inverse):
     """Return inverse_scale, whose product with S_inverse is S̄⁻¹ for the next row.
 
     S̄ is retained S + (1 − ρ) λ I. For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps
     S_inverse by a rank-one update. The leak of 0 < ρ < 1 has full rank, which costs a new inverse:
     S_inverse becomes S̄, and it is for the caller to invert it.
     """
-    if memory == 1.0:
-        return 1.0 / retained_fraction(memory, weight, 1.0, share)
-    if memory > 0.0:
-        left = retained_fraction(memory, weight, 1.0, share)
+    if forget_factor == 1.0:
+        return 1.0 / retained_fraction(forget_factor, weight, 1.0, share)
+    if forget_factor > 0.0:
+        left = retained_fraction(forget_factor, weight, 1.0, share)
         for i in range(S.shape[0]):
             for j in range(S.shape[0]):
                 S_inverse[i, j] = left * S[i, j]
-            S_inverse[i, i] += (1.0 - memory) * lam
+            S_inverse[i, i] += (1.0 - forget_factor) * lam
     return 1.0
 
 
 @inner_jit
-def remember(S, lam, memory, weight, share, x):
+def remember(S, lam, forget_factor, weight, share, x):
     """S ← S̄ + share x xᵀ.
 
     `share` is the share of the features that were observed. S stands for all features, and on
     average a feature has learned from that share of the rows only: counting whole rows makes
     dictionaries of mostly missing data far too stiff. For ρ = 0, S stays λ I.
     """
-    if memory > 0.0:
-        left = retained_fraction(memory, weight, 1.0, share)
+    if forget_factor > 0.0:
+        left = retained_fraction(forget_factor, weight, 1.0, share)
         for i in range(S.shape[0]):
             along = share * x[i]
             for j in range(S.shape[0]):
                 S[i, j] = left * S[i, j] + along * x[j]
-            S[i, i] += (1.0 - memory) * lam
+            S[i, i] += (1.0 - forget_factor) * lam
 
 
 @inner_jit
-def remember_inverse(S_inverse, inverse_scale, memory, share, k, stretch, scaled):
+def remember_inverse(S_inverse, inverse_scale, forget_factor, share, k, stretch, scaled):
     """The inverse of what `remember` makes of S, for ρ = 1; `scaled` is to work in."""
-    if memory == 1.0:
+    if forget_factor == 1.0:
         subtract_outer(S_inverse, inverse_scale, taken_by_row(share, stretch), k, scaled)
 
 

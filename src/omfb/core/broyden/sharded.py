@@ -1,4 +1,4 @@
-"""The rule by slices of the features: what each adds, what is decided, what each becomes.
+"""The config by slices of the features: what each adds, what is decided, what each becomes.
 
 G = CᵀC, P = Y C and N = Y Yᵀ are sums over any cut of the features, and each feature learns by
 itself. So a step of q complete rows, wherever the slices C_s and Y_s lie, is
@@ -7,7 +7,7 @@ itself. So a step of q complete rows, wherever the slices C_s and Y_s lie, is
     X, B by the rows' steps in small space     `decide`
     C_s ← C_s (I − XᵀB) + Y_sᵀB                `updated`
 
-which is Algorithm 1, or the mini-batch rule, to rounding. The first dictionary comes likewise: what
+which is Algorithm 1, or the mini-batch config, to rounding. The first dictionary comes likewise: what
 must be known of all features are h × h products of the first h rows (`First`, `first_slice`).
 
 Between steps, small space is a `State` whose dictionary has no features.
@@ -79,7 +79,7 @@ def longest_step(n_components: int, widths: Sequence[int]) -> int:
 
 def step_lengths(state: State, n_rows: int, longest: int) -> list[int]:
     """Into how many rows each step of a block is cut: mini-batches, or about the same."""
-    size = state.rule.batch_size
+    size = state.config.batch_size
     if size > 1:
         return [min(size, n_rows - start) for start in range(0, n_rows, size)]
     alone = [1] if is_free(state) else []  # the other rows have a code before them
@@ -105,10 +105,10 @@ def decide(state: State, sums: Addends, n_features: int) -> Decision:
     if not np.isfinite(np.trace(N)):
         raise too_large()
     with _quiet():
-        if state.rule.batch_size > 1:
+        if state.config.batch_size > 1:
             block = batch_space(state, P, np.triu(N) + np.triu(N, 1).T)
         else:
-            free = replace(state, rule=replace(state.rule, smooth=0.0))
+            free = replace(state, config=replace(state.config, smooth=0.0))
             small = Small.of(free if is_free(state) else state)
             found = small_space(small, P.copy(), N, 1.0)
             if found is None or len(found.X) < len(P):

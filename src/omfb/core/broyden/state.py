@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..require import demand
-from .config import Rule
+from .config import BroydenConfig
 
-__all__ = ["HEAD_START", "MOSTLY_OBSERVED", "Rule", "State", "check_state"]
+__all__ = ["HEAD_START", "MOSTLY_OBSERVED", "BroydenConfig", "State", "check_state"]
 # Rows for each component that must come before early ones begin to count less.
 HEAD_START = 5
 # Share of a row's entries: with less, rows say little about atoms, and none is worth losing.
@@ -25,7 +25,7 @@ class State:
 
     Attributes
     ----------
-    rule : Rule
+    config : BroydenConfig
     C : ndarray of shape (n_features, n_components)
         The dictionary, in units of `scale`.
     G : ndarray of shape (n_components, n_components)
@@ -41,17 +41,17 @@ class State:
     scale : float
         A power of two, other than 1 only for data of extreme size.
     least_ridge : float
-        Ridge that a forgetting or shrinking rule has at least, in units of scale².
+        Ridge that a forgetting or shrinking config has at least, in units of scale².
     since, entries, residual : int, int, float
         Rows since the dictionary was last pulled towards zero, their observed entries and their
         residual energy.
     prior : float
         What S held of `shrink` at that time.
     kept : float
-        With ``memory=1``, what S still holds of what it was at first; 0 if a file does not tell.
+        With ``forget_factor=1``, what S still holds of what it was at first; 0 if a file does not tell.
     """
 
-    rule: Rule
+    config: BroydenConfig
     C: NDArray[Any]
     G: NDArray[np.float64]
     S: NDArray[np.float64]
@@ -74,14 +74,14 @@ class State:
         larger, by about (noise / signal) / window² for each row, and nothing would stop it. So it
         is where the dictionary is pulled towards zero.
         """
-        ridge = self._in_units(self.rule.ridge)
-        fading = 0.0 < self.rule.memory < 1.0 or self.rule.shrink > 0.0
+        ridge = self._in_units(self.config.ridge)
+        fading = 0.0 < self.config.forget_factor < 1.0 or self.config.shrink > 0.0
         return max(ridge, self.least_ridge) if fading else ridge
 
     @property
     def smooth(self) -> float:
         """Pull of a code towards the code before, in units of scale²."""
-        return self._in_units(self.rule.smooth)
+        return self._in_units(self.config.smooth)
 
     @property
     def weight(self) -> float:

@@ -28,7 +28,7 @@ from .missing_rows import learn_missing
 from .precision import Step
 from .prior import rows_to_go, with_prior
 from .runs import learn_run
-from .state import Rule, State
+from .state import BroydenConfig, State
 
 # Of the mean energy of the first atoms: enough to keep a forgetting dictionary from fading
 # (see State.ridge), too little to be seen in a code.
@@ -38,7 +38,7 @@ LEAST_RIDGE = 1e-6
 def init(
     X: Any,
     n_components: int,
-    rule: Rule | None = None,
+    config: BroydenConfig | None = None,
     *,
     init: str | NDArray[Any] = "data",
     seed: int | None = None,
@@ -52,7 +52,7 @@ def init(
         ``init="data"``, the first atoms. They are not learned from.
     n_components : int
         Atoms of the dictionary.
-    rule : Rule, default=Rule()
+    config : BroydenConfig, default=BroydenConfig()
         How to learn.
     init : {"data", "random"} or ndarray of shape (n_components, n_features), default="data"
         The first dictionary: rows of X, uniform on [0, 1) as in the paper, or given.
@@ -69,16 +69,16 @@ def init(
     >>> codes.shape, state.n_seen
     ((100, 3), 100)
     """
-    rule = Rule() if rule is None else rule
+    config = BroydenConfig() if config is None else config
     C, scale = first_dictionary(X, n_components, init, seed)
-    return state_before(rule, C, gram(C), scale)
+    return state_before(config, C, gram(C), scale)
 
 
-def state_before(rule: Rule, C: Any, G: NDArray[np.float64], scale: float) -> State:
+def state_before(config: BroydenConfig, C: Any, G: NDArray[np.float64], scale: float) -> State:
     """The state before the first step, of a first dictionary and its Gram matrix."""
     least_ridge = LEAST_RIDGE * float(np.trace(G)) / len(G)
-    S = rule.lam * np.eye(len(G))
-    return State(rule=rule, C=C, G=G, S=S, scale=scale, least_ridge=least_ridge, kept=1.0)
+    S = config.lam * np.eye(len(G))
+    return State(config=config, C=C, G=G, S=S, scale=scale, least_ridge=least_ridge, kept=1.0)
 
 
 def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[Any], Info]:
@@ -97,12 +97,12 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     """
     X = in_units(X, state)
     codes = np.empty((X.shape[0], state.C.shape[1]), state.C.dtype)
-    if state.rule.shrink == 0.0:
+    if state.config.shrink == 0.0:
         state, info, _ = _learn_rows(state, X, codes, reuse)
         return state, codes, info
-    if state.rule.memory == 0.0:
+    if state.config.forget_factor == 0.0:
         raise ValueError(
-            f"shrink={state.rule.shrink!r} needs a memory that can hold it: set memory > 0, or "
+            f"shrink={state.config.shrink!r} needs a memory that can hold it: set forget_factor > 0, or "
             f"shrink=0 for the paper's rule."
         )
     given, at, total = state.C, 0, Info(0.0, 0.0)
@@ -130,11 +130,15 @@ def in_units(X: Any, state: State) -> Any:
 def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple[State, Info, int]:
     """Learn from rows and fill in their codes; also tells how many entries were observed."""
     with np.errstate(over="ignore", invalid="ignore"):  # found, and refused, by the kernels
-        if 1 <= len(codes) <= MAX_SINGLE_ROWS and state.rule.batch_size == 1 and not is_free(state):
+        if (
+            1 <= len(codes) <= MAX_SINGLE_ROWS
+            and state.config.batch_size == 1
+            and not is_free(state)
+        ):
             rows = sparse_rows(X) if scipy.sparse.issparse(X) else dense_rows(X)
             state, codes[:], info = learn_missing(state, rows, reuse)
             return state, info, rows.n_entries
-        learn = _mini_batches if state.rule.batch_size > 1 else _single_rows
+        learn = _mini_batches if state.config.batch_size > 1 else _single_rows
         at = entries = 0
         total = Info(0.0, 0.0)
         for learned, observed in learn(state, X, reuse):
@@ -148,12 +152,12 @@ def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple
 
 def is_free(state: State) -> bool:
     """Whether the next row should be pulled to a code before it, but there is none."""
-    return state.code is None and state.rule.smooth > 0.0
+    return state.code is None and state.config.smooth > 0.0
 
 
 def _mini_batches(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int]]:
     given = state.C
-    for piece in pieces(X, state.rule.batch_size):
+    for piece in pieces(X, state.config.batch_size):
         mine = reuse or state.C is not given
         if isinstance(piece, Complete):
             learned = learn_batch(state, piece.Y, mine)
@@ -218,7 +222,7 @@ def _learn_alike(
 
 def _learn_free(state: State, row: Rows, reuse: bool) -> Iterator[tuple[Step, int]]:
     """Learn from one row that has no code before it to be pulled to."""
-    free = replace(state, rule=replace(state.rule, smooth=0.0))
+    free = replace(state, config=replace(state.config, smooth=0.0))
     learned, codes, info = learn_missing(free, row, reuse)
     code = learned.code if row.n_entries > 0 else None
-    yield (replace(learned, rule=state.rule, code=code), codes, info), row.n_entries
+    yield (replace(learned, config=state.config, code=code), codes, info), row.n_entries

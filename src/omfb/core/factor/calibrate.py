@@ -113,7 +113,7 @@ def _relearned(model: Model, X: NDArray[Any]) -> Model | None:
     rows = X[np.random.default_rng(model.seed).permutation(len(X))]
     try:
         with np.errstate(over="raise", invalid="raise"):
-            fresh = start(rows, model.settings, model.seed)
+            fresh = start(rows, model.config, model.seed)
             for n_pass in range(max(1, round(model.n_seen / len(rows)))):
                 fresh = replace(fresh, pass_rows=len(rows) if n_pass else 0)
                 fresh, _, _ = learn(fresh, rows)

@@ -1,84 +1,68 @@
-"""What the user gives; what is None is found from the stream."""
+"""`FactorConfig`: what the user gives the factor model. It checks itself."""
 
 from dataclasses import dataclass
 
-from ..broyden.config import COUNTS, NUMBERS
 from ..checks import checked_count, checked_number, shown
 
-NOISES = ("shared", "feature")
-# Components that a table gets where nobody says how many: no more, as the cost grows with r².
-MOST_COMPONENTS, SOME_COMPONENTS, LEAST_COMPONENTS = 100, 40, 10
+NOISES = ("isotropic", "diagonal")
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
-    """A number that is given is obeyed; None is found from the stream.
+class FactorConfig:
+    """What the user gives; everything else is estimated from the rows.
 
     Attributes
     ----------
     n_components : int or None
-        At most so many; components that the data do not need are switched off.
-    memory : float
-        From above 0 to 1: what of the past is left after each row.
-    lam : float or None
-        How many rows the first dictionary weighs.
-    ridge : float or None
-        Pull of a code towards zero, in the (scaled) data's units; None is the model's own.
-    smooth : float or None
-        Pull of a code towards that of the row before, for rows in time; None is found.
-    shrink : float or None
-        Pull of the dictionary towards zero, in rows; None is one for each component.
-    inner_iter : int or None
-        Alternations between codes and dictionary; None is 1.
-    batch_size : int or None
-        Rows whose codes come from the same dictionary; None grows, see `schedule.py`.
+        Upper bound; components that the data do not need are switched off. None is
+        `components_for`.
+    forget_factor : float
+        Weight that the past keeps with each new row: above 0, at most 1 (nothing is forgotten).
     center, scale : bool
-        Whether a mean is learned, and whether features are measured in deviations of their own.
-    noise : {"shared", "feature"}
-        Whether the features share one noise, beside their scales.
-    outliers : bool
-        Whether entries far from what the rest of their row says count as missing, where the stream
-        shows heavy tails.
-    in_time : bool
-        Whether neighbouring rows belong together.
+        Whether a mean is learned, and whether features are measured in standard deviations of
+        their own.
+    noise : {"isotropic", "diagonal"}
+        Whether the features share one noise variance (beside their scales), or have one each.
+    robust : bool
+        Whether entries far from what the rest of their row predicts count as missing, where the
+        rows have heavy tails.
+    temporal : bool
+        Whether rows are consecutive in time.
     """
 
     n_components: int | None = None
-    memory: float = 1.0
-    lam: float | None = None
-    ridge: float | None = None
-    smooth: float | None = None
-    shrink: float | None = None
-    inner_iter: int | None = None
-    batch_size: int | None = None
+    forget_factor: float = 1.0
     center: bool = True
     scale: bool = True
-    noise: str = "feature"
-    outliers: bool = True
-    in_time: bool = False
+    noise: str = "diagonal"
+    robust: bool = True
+    temporal: bool = False
 
     def __post_init__(self) -> None:
-        for name, (what, hint, least, most) in NUMBERS.items():
-            value = getattr(self, name)
-            if value is not None:
-                number = checked_number(name, value, what, hint, least, most)
-                object.__setattr__(self, name, number)
-        for name, meaning in {"n_components": "how many at most", **COUNTS}.items():
-            value = getattr(self, name)
-            if value is not None:
-                object.__setattr__(self, name, checked_count(name, value, meaning))
-        if not self.memory > 0.0:
-            raise ValueError("memory=0 is the paper's rule, which finds nothing: use omfb.Rule.")
+        given = checked_number("forget_factor", self.forget_factor, *FORGET_FACTOR)
+        object.__setattr__(self, "forget_factor", given)
+        if self.n_components is not None:
+            count = checked_count("n_components", self.n_components, "how many at most")
+            object.__setattr__(self, "n_components", count)
+        if not self.forget_factor > 0.0:
+            raise ValueError(
+                "forget_factor must be above 0: with 0 nothing would be estimated. OMFB has the "
+                "paper's rule."
+            )
         if not isinstance(self.noise, str) or self.noise not in NOISES:
-            raise ValueError(f"noise must be 'shared' or 'feature', got {shown(self.noise)}.")
+            raise ValueError(f"noise must be 'isotropic' or 'diagonal', got {shown(self.noise)}.")
 
     def components_for(self, n_features: int) -> int:
-        """How many components a model of so many features has at most.
+        """Upper bound on the components of a model of `n_features`.
 
-        Half of the features, and two thirds of few, as each counts more there. Also of rows that
-        observe little: those that are too many are switched off, those that are missing are lost.
+        None is half of the features, two thirds of up to 60, at least 10 and at most 100, always
+        fewer than features: the cost grows with the square, and components that are not needed
+        are switched off.
         """
         if self.n_components is not None:
             return min(self.n_components, n_features)
-        usual = max(n_features // 2, min(2 * n_features // 3, SOME_COMPONENTS), LEAST_COMPONENTS)
-        return max(1, min(n_features - 1, usual, MOST_COMPONENTS))
+        usual = max(n_features // 2, min(2 * n_features // 3, 40), 10)
+        return max(1, min(n_features - 1, usual, 100))
+
+
+FORGET_FACTOR = ("between 0 and 1", "1 forgets nothing", 0.0, 1.0)

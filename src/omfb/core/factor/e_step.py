@@ -54,7 +54,7 @@ def complete_system(model: Model) -> tuple[Matrix, Vector]:
     """A⁻¹ of complete rows, and what is taken off C_xᵀy before it is multiplied by that."""
     r, count = model.n_components, float(model.rarity.sum())
     H = model.G[:r, :r] + count * model.Sigma[:r, :r]
-    H.flat[:: r + 1] += model.kappa
+    H.flat[:: r + 1] += 1.0
     invert(H, 0.0)
     return H, model.one * (model.G[:r, r] + count * model.Sigma[:r, r])
 
@@ -106,7 +106,7 @@ def _each(
     def part(first: int, last: int) -> None:
         total = np.zeros((r, r))
         code_rows(
-            C, model.G, model.Sigma, model.rarity, model.kappa, limit, *entries, first, last,
+            C, model.G, model.Sigma, model.rarity, limit, *entries, first, last,
             P, energies, X, covariances, total, weights, residual, freedom, dropped,
         )  # fmt: skip
         totals.append((first, total))
@@ -127,7 +127,7 @@ def variances_of(
     variances = np.empty(len(features))
     in_threads(
         lambda first, last: spread_rows(
-            C, covariances, model.Sigma, X, model.rarity, model.kappa, starts, features, first,
+            C, covariances, model.Sigma, X, model.rarity, starts, features, first,
             last, variances,
         ),
         len(starts) - 1,

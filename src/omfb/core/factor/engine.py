@@ -16,7 +16,7 @@ from ..linalg.threads import products_in_one_thread
 from . import merge as merging
 from . import predict as coding
 from .calibrate import calibrated, calibrated_by_moving
-from .config import Settings
+from .config import FactorConfig
 from .holdout import tells_an_error
 from .init import head_rows, start
 from .new_features import unacquainted
@@ -34,25 +34,25 @@ SAMPLE_ENTRIES = 1 << 21
 KEPT_BYTES = 1 << 23
 
 
-class Bayes:
+class FactorEngine:
     """Mean, units, noise and components found from the stream."""
 
-    name: ClassVar[str] = "bayes"
+    name: ClassVar[str] = "factor"
     state_type: ClassVar[type] = Model
-    rule_type: ClassVar[type] = Settings
+    config_type: ClassVar[type] = FactorConfig
     starts_late: ClassVar[bool] = True
     turns_atoms: ClassVar[bool] = True
 
-    def rows_needed(self, rule: Settings, n_components: int | None, n_features: int) -> int:
+    def rows_needed(self, config: FactorConfig, n_components: int | None, n_features: int) -> int:
         """See `Engine.rows_needed`."""
-        return head_rows(n_features, rule.components_for(n_features))
+        return head_rows(n_features, config.components_for(n_features))
 
     def start(
-        self, head: Any, n_components: int | None, rule: Settings, init: Init, seed: int
+        self, head: Any, n_components: int | None, config: FactorConfig, init: Init, seed: int
     ) -> Model:
         """See `Engine.start`."""
         with _overflow_refused():
-            return start(head, rule, seed, init)
+            return start(head, config, seed)
 
     def step(self, state: Model, rows: Any, *, reuse: bool) -> tuple[Model, Matrix, Info]:
         """See `Engine.step`."""
@@ -126,23 +126,23 @@ class Bayes:
             state = calibrated(state, rows) if moved is None else moved
             state = doubted(state, rows) if short else state
         state = replace(state, pass_rows=0)  # rows that come from now on are new ones
-        return remembering(state, last_rows()) if state.settings.in_time else state
+        return remembering(state, last_rows()) if state.config.temporal else state
 
-    def rows_kept(self, rule: Settings, n_features: int) -> int:
+    def rows_kept(self, config: FactorConfig, n_features: int) -> int:
         """See `Engine.rows_kept`: the last for its residuals, many if rows are in time."""
-        return min(WINDOW, max(1, KEPT_BYTES // (8 * n_features))) if rule.in_time else 1
+        return min(WINDOW, max(1, KEPT_BYTES // (8 * n_features))) if config.temporal else 1
 
     def recall(self, state: Model, last_rows: Matrix) -> Model:
         """See `Engine.recall`."""
-        if not state.settings.in_time:
+        if not state.config.temporal:
             return state
         if state.memory is None:
             return remembering(state, last_rows)
         return state if state.memory.n_seen == state.n_seen else up_to_date(state, last_rows)
 
-    def adds_up(self, rule: Settings) -> bool:
+    def adds_up(self, config: FactorConfig) -> bool:
         """See `Engine.adds_up`."""
-        return rule.memory == 1.0
+        return config.forget_factor == 1.0
 
     def gather(self, start: Model, part: Model) -> Evidence:
         """See `Engine.gather`."""
@@ -152,13 +152,13 @@ class Bayes:
         """See `Engine.merged`."""
         return merging.merged(start, evidence)
 
-    def with_rule(self, state: Model, rule: Settings) -> Model:
-        """See `Engine.with_rule`."""
-        if rule == state.settings:
+    def with_config(self, state: Model, config: FactorConfig) -> Model:
+        """See `Engine.with_config`."""
+        if config == state.config:
             return state
         return replace(
-            state, settings=rule, memory=state.memory if rule.in_time else None,
-            looks=state.looks and rule.outliers, drops=state.drops and rule.outliers,
+            state, config=config, memory=state.memory if config.temporal else None,
+            looks=state.looks and config.robust, drops=state.drops and config.robust,
         )  # fmt: skip
 
     def at_hand(self, state: Model) -> Model:
@@ -193,7 +193,7 @@ def explained(state: Model) -> Matrix:
 
 
 def _scaled(state: Model) -> Matrix:
-    unit = state.unit if state.settings.scale else np.ones_like(state.unit)
+    unit = state.unit if state.config.scale else np.ones_like(state.unit)
     return state.C[:, :-1].astype(np.float64) * (state.noise / unit)[:, None]
 
 
@@ -204,4 +204,4 @@ def _order(state: Model) -> Any:
     return np.argsort(-np.sum(scaled**2, axis=0), kind="stable")
 
 
-BAYES = Bayes()
+FACTOR = FactorEngine()

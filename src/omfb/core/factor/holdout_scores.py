@@ -101,7 +101,7 @@ def looking(model: Model) -> Model:
     worth = votes > max(WORTH * count, SURE * float(np.sqrt(squares)))
     if model.checked < FIRST_CHECKS:  # nothing is known yet but what the head showed
         return model
-    asked = model.settings.outliers
+    asked = model.config.robust
     return replace(model, looks=bool(asked and heavy), drops=bool(asked and worth))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..blocks import canonical, dense_with_holes
 from ..conformal import N_BINS
 from ..linalg.rows import gram
-from .config import Settings
+from .config import FactorConfig
 from .constant_features import SAME, constant_features
 from .holdout import kept_back, lent_masks
 from .integer_features import whole_features
@@ -60,77 +60,70 @@ def head_rows(n_features: int, n_components: int) -> int:
     return max(2 * n_components, min(HEAD_ROWS, fit_in))
 
 
-def start(head: Any, settings: Settings, seed: int, init: str | NDArray[Any] = "data") -> Model:
+def start(head: Any, config: FactorConfig, seed: int) -> Model:
     """The model before it learns from any row.
 
     Parameters
     ----------
     head : ndarray or scipy.sparse of shape (n, m)
         The first rows of the stream.
-    settings : Settings
+    config : FactorConfig
     seed : int
-    init : {"data", "random"} or ndarray of shape (n_components, m)
-        The first dictionary: found from the head, uniform on [0, 1), or given.
     """
     dtype = head.dtype
     head = canonical(head) if scipy.sparse.issparse(head) else head
-    head = head[: head_rows(head.shape[1], settings.components_for(head.shape[1]))]
+    head = head[: head_rows(head.shape[1], config.components_for(head.shape[1]))]
     rows = dense_with_holes(head) if scipy.sparse.issparse(head) else head
     rows = rows.astype(np.float64, copy=False)
     seen = ~np.isnan(rows)
     m = rows.shape[1]
     share = max(float(seen.mean()), 1.0 / max(seen.size, 1))
-    r = settings.components_for(m)
+    r = config.components_for(m)
     rng = np.random.default_rng(seed)
     gappy = bool(not seen.all())
     masks = lent_masks(seen, rng)
     if gappy:
         seen = seen & ~kept_back(head, seen, masks)
-    center, unit = _units(rows, seen, settings)
+    center, unit = _units(rows, seen, config)
     spikes, alone = np.zeros_like(seen), False
-    if settings.outliers:
+    if config.robust:
         spikes, alone = _spikes(rows, seen, center, unit)
     if spikes.any():
         gappy, seen = True, seen & ~spikes
-        center, unit = _units(rows, seen, settings)
+        center, unit = _units(rows, seen, config)
     Z = np.where(seen, rows - center, 0.0)
     Z /= unit
     C, variance = _directions(Z, share, r, rng)
     noise = float(np.sqrt(variance))
-    if not isinstance(init, str) or init == "random":
-        given = rng.random((r, m)) if isinstance(init, str) else np.asarray(init, np.float64)
-        C[:, :r] = given[:r].T / unit[:, None]
     C /= noise
-    n_rows = max(len(rows) * share * HEAD_WEIGHT, 1.0) if settings.lam is None else settings.lam
+    n_rows = max(len(rows) * share * HEAD_WEIGHT, 1.0)
     v = np.append(np.maximum(np.mean(C[:, :r] ** 2, axis=0), 1e-6), 0.1 / variance)
-    if settings.shrink is not None:
-        v[:] = 1.0 / max(settings.shrink, 1e-12)
     S = n_rows * np.eye(r + 1) + np.diag(1.0 / v)
     constant, level = constant_features(rows, seen)
     fade, head_start = fading(1.0 - share, r)
-    batch = batch_rows(0, gappy, settings)
+    batch = batch_rows(0, gappy, config)
     C = np.ascontiguousarray(C, dtype)
     return Model(
-        settings=settings, seed=seed, C=C, C_codes=None, G=gram(C), S=S, Sigma=np.linalg.inv(S),
+        config=config, seed=seed, C=C, C_codes=None, G=gram(C), S=S, Sigma=np.linalg.inv(S),
         unsure=np.zeros((r, r)), v=v, center=center, unit=unit, noise=unit * noise,
         counts=np.full(m, n_rows), rarity=np.ones(m), errors=np.zeros((2, m)), n_rows=n_rows,
         weight=0.0, held=1.0, energy=0.0, freedom=0.0, fade=fade, head_start=head_start,
         n_seen=0, n_entries=0,
-        batch_left=batch, period_left=period_rows(0, r, batch, settings.memory),
+        batch_left=batch, period_left=period_rows(0, r, batch, config.forget_factor),
         gappy=gappy, pass_rows=0, masks=masks,
         histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)),
         trial=np.array(VOTES_OF_THE_HEAD if alone else (0.0, 0.0, 0.0)),
         looks=bool(spikes.any()), drops=bool(spikes.any()),
         outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
         turn=np.eye(r + 1), kept=1.0,
-        known=seen.any(axis=0) | (not settings.scale and not settings.center),
+        known=seen.any(axis=0) | (not config.scale and not config.center),
         first=np.zeros((3, m)),
         whole=whole_features(rows, seen), constant=constant, level=level,
         varied=np.zeros(m, bool),
     )  # fmt: skip
 
 
-def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[Vector, Vector]:
+def _units(rows: Matrix, seen: NDArray[np.bool_], config: FactorConfig) -> tuple[Vector, Vector]:
     """The mean of each feature, and its deviation or, if it is constant, its size.
 
     Of a feature that is not seen, how far from its centre it may well be.
@@ -150,9 +143,9 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], settings: Settings) -> tuple[V
     varies = (deviation > SAME * np.abs(mean)) & (counts > 1)
     mean, deviation = mean * scale, deviation * scale
     typical = float(np.median(deviation[varies])) if varies.any() else 1.0
-    center = _believable(mean, deviation, counts) if settings.center else np.zeros(len(size))
-    if not settings.scale:
-        each = deviation[varies] if settings.center else size
+    center = _believable(mean, deviation, counts) if config.center else np.zeros(len(size))
+    if not config.scale:
+        each = deviation[varies] if config.center else size
         peak = float(each.max(initial=0.0))
         root = peak * float(np.sqrt(np.mean((each / peak) ** 2))) if peak > 0.0 else 1.0
         return center, np.full(len(size), max(root, LEAST_UNIT))

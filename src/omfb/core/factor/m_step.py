@@ -33,7 +33,7 @@ LEAST_VARIANCE = 1e-6
 def revised(model: Model) -> Model:
     """The model at the start of the next period."""
     m, r = len(model.C), model.n_components
-    period = period_rows(model.n_seen, r, model.batch_left, model.settings.memory)
+    period = period_rows(model.n_seen, r, model.batch_left, model.config.forget_factor)
     if not model.freedom > 0.0:  # nothing was observed
         return acquainted(replace(model, C_codes=None, G=gram(model.C), period_left=period))
     change = _noise_change(model)
@@ -72,7 +72,7 @@ def _noise_change(model: Model) -> Vector:
     """By what each feature's noise is to be multiplied."""
     shared = _shared(model)
     variance = np.full(len(model.C), shared)
-    if model.settings.noise == "feature":
+    if model.config.noise == "diagonal":
         energies, numbers = model.errors
         freedom = SHARED_WEIGHT + numbers * (1.0 - _levers(model))
         variance = (SHARED_WEIGHT * shared + energies) / freedom
@@ -103,7 +103,7 @@ def _basis(model: Model, S_data: Matrix, G: Matrix) -> Matrix:
     """T: codes x̃ become T⁻¹x̃, of mean 0 and covariance I, and C becomes C T, uncorrelated."""
     m, r, n = len(model.C), model.n_components, model.n_rows
     T = np.eye(r + 1)
-    mean = S_data[:r, r] / S_data[r, r] if model.settings.center else np.zeros(r)
+    mean = S_data[:r, r] / S_data[r, r] if model.config.center else np.zeros(r)
     covariance = _symmetric(S_data[:r, :r] - np.outer(mean, mean) * S_data[r, r]) / n
     values, vectors = np.linalg.eigh(covariance)
     root = vectors * np.sqrt(np.maximum(values, LEAST_VARIANCE * values[-1]))
@@ -120,8 +120,6 @@ def _basis(model: Model, S_data: Matrix, G: Matrix) -> Matrix:
 def _variances(model: Model, energies: Vector, S_data: Matrix) -> Vector:
     """Prior variances of the columns of C, by which components that are not needed go out."""
     r = model.n_components
-    if model.settings.shrink is not None:
-        return model.v
     Sigma = inverse(S_data + np.diag(1.0 / model.v))
     v = energies + np.diagonal(Sigma)
     v[:r] = np.maximum(v[:r], least_variance(len(model.C), model.n_rows))

@@ -33,7 +33,7 @@ def merge(start: Model, parts: Sequence[Model]) -> Model:
     Parameters
     ----------
     start : Model
-        With ``memory=1``: where rows are forgotten their order matters, and parts have none.
+        With ``forget_factor=1``: where rows are forgotten their order matters, and parts have none.
     parts : sequence of Model
         What `learn` made of it.
     """
@@ -167,11 +167,11 @@ class _Sums:
 
 
 def _check(start: Model, part: Model) -> None:
-    memory = start.settings.memory
-    if memory < 1.0:
+    forget_factor = start.config.forget_factor
+    if forget_factor < 1.0:
         raise MergeError(
-            f"with memory={memory:g} old rows are forgotten, and of rows in several models nobody "
-            f"knows which are old: only models with memory=1 can be merged"
+            f"with forget_factor={forget_factor:g} old rows are forgotten, and rows of several models "
+            f"have no common order: only models with forget_factor=1 can be merged"
         )
     if not np.array_equal(start.known, part.known):
         which = int(np.flatnonzero(start.known != part.known)[0])
@@ -182,7 +182,7 @@ def _check(start: Model, part: Model) -> None:
     check_start(
         part.C.shape == start.C.shape
         and part.C.dtype == start.C.dtype
-        and part.settings == start.settings
+        and part.config == start.config
         and (part.seed, part.pass_rows) == (start.seed, start.pass_rows)
         and part.n_seen >= start.n_seen
         and part.checked >= start.checked

@@ -46,8 +46,8 @@ def acquainted(model: Model) -> Model:
     deviations = np.where(deviations > SAME * np.abs(means), deviations, np.abs(means))
     center, unit, noise = model.center.copy(), model.unit.copy(), model.noise.copy()
     C, errors, seen = model.C.copy(), model.errors.copy(), model.counts.copy()
-    center[new] = means if model.settings.center else 0.0
-    if model.settings.scale:
+    center[new] = means if model.config.center else 0.0
+    if model.config.scale:
         unit[new] = noise[new] = np.where(deviations > 0.0, deviations, unit[new])
     C[new], errors[:, new], seen[new] = 0.0, 0.0, 0.0
     return replace(

@@ -144,14 +144,14 @@ def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDA
                 continue
             codes = codes_of(model, part, limit=outlier_limit(model), keep_covariances=True)
             x = codes.X.copy()
-            x[:, :r] += _normal(codes.covariances, model.kappa, len(x), rng)
+            x[:, :r] += _normal(codes.covariances, len(x), rng)
             values = x @ C.T + rng.standard_normal((len(x), m))
             np.copyto(drawn[here], values * model.spread + model.center, where=missing)
         yield drawn
 
 
-def _normal(covariances: Matrix, kappa: float, n: int, rng: np.random.Generator) -> Matrix:
-    roots = np.sqrt(kappa) * np.linalg.cholesky(covariances)  # kappa may be 0
+def _normal(covariances: Matrix, n: int, rng: np.random.Generator) -> Matrix:
+    roots = np.linalg.cholesky(covariances)
     drawn = rng.standard_normal((n, covariances.shape[1]))
     return np.einsum("tij,tj->ti", np.broadcast_to(roots, (n, *roots.shape[1:])), drawn)
 
@@ -164,9 +164,7 @@ def log_likelihood(model: Model, X: Any) -> Vector:
     """
     model, _ = slim(settled(model))
     r = model.n_components
-    exact = replace(
-        model, Sigma=np.zeros_like(model.Sigma), settings=replace(model.settings, ridge=None)
-    )
+    exact = replace(model, Sigma=np.zeros_like(model.Sigma))
     scores = np.empty(X.shape[0])
     log_noise = np.log(model.noise)
     for here, rows in _parts(exact, X):

@@ -60,11 +60,10 @@ def _without(model: Model, which: NDArray[np.int64]) -> Model:
     """The model whose components `which` have no loadings, and are sure of that."""
     C, Sigma = model.C.copy(), model.Sigma.copy()
     C[:, which] = 0.0
-    if model.kappa > 0.0:  # or nothing would be left of their codes' systems
-        everything = len(which) == model.n_components
-        sure = which[1:] if everything else which  # a model has one at least
-        Sigma[sure] = 0.0
-        Sigma[:, sure] = 0.0
+    everything = len(which) == model.n_components
+    sure = which[1:] if everything else which  # a model has one at least
+    Sigma[sure] = 0.0
+    Sigma[:, sure] = 0.0
     return replace(model, C=C, C_codes=None, G=gram(C), Sigma=Sigma)
 
 

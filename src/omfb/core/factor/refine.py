@@ -117,7 +117,7 @@ def _sizes(model: Model, rows: list[Whitened]) -> Matrix:
     follow the noise.
     """
     m = len(model.C)
-    if model.settings.scale:
+    if model.config.scale:
         return np.ones(m)
     energy, count = np.zeros(m), np.zeros(m)
     for part in rows:

@@ -6,7 +6,7 @@ components' variances and the basis are revised; that takes many rows, as what i
 worse than what was there.
 """
 
-from .config import Settings
+from .config import FactorConfig
 
 FIRST_BATCH, LAST_BATCH, LONGEST_BATCH = 16, 256, 1024
 # A batch is at most this share of the rows before it, a period at most that.
@@ -20,17 +20,15 @@ LEAST_PERIOD = 64
 BATCH_OF_WINDOW = 0.25
 
 
-def batch_rows(n_seen: int, gappy: bool, settings: Settings) -> int:
+def batch_rows(n_seen: int, gappy: bool, config: FactorConfig) -> int:
     """Rows of a batch that begins after so many.
 
     Complete rows learn so fast from any dictionary that their batches need not begin short.
     """
-    if settings.batch_size is not None:
-        return settings.batch_size
     least, most = (FIRST_BATCH, LAST_BATCH) if gappy else (LAST_BATCH, LONGEST_BATCH)
     rows = min(max(n_seen // BATCH_SHARE // FIRST_BATCH * FIRST_BATCH, least), most)
-    if settings.memory < 1.0:
-        rows = min(rows, max(1, round(BATCH_OF_WINDOW / (1.0 - settings.memory))))
+    if config.forget_factor < 1.0:
+        rows = min(rows, max(1, round(BATCH_OF_WINDOW / (1.0 - config.forget_factor))))
     return rows
 
 

@@ -43,7 +43,7 @@ def unproven(model: Model, n: Vector) -> Vector:
     deviation = np.zeros(len(n))
     enough = min(ENOUGH, 0.5 * float(n.mean()))
     few = model.known & (n > 0) & (n < enough)
-    if model.settings.noise != "feature" or not few.any():
+    if model.config.noise != "diagonal" or not few.any():
         return deviation
     n = n[few]
     share = _unshown(n) - _unshown(enough)

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..require import demand
-from .config import Settings
+from .config import FactorConfig
 
 Vector = NDArray[np.float64]
 Matrix = NDArray[np.float64]
@@ -69,7 +69,7 @@ class Model:
 
     Attributes
     ----------
-    settings : Settings
+    config : FactorConfig
     seed : int
         Of what is drawn at random.
     C : ndarray of shape (m, r + 1)
@@ -148,7 +148,7 @@ class Model:
         How rows in time depend on each other, if they are in time.
     """
 
-    settings: Settings
+    config: FactorConfig
     seed: int
     C: NDArray[Any]
     C_codes: NDArray[Any] | None
@@ -196,11 +196,6 @@ class Model:
     memory: Memory | None = None
 
     @property
-    def rule(self) -> Settings:
-        """How to learn."""
-        return self.settings
-
-    @property
     def n_components(self) -> int:
         """Components, in use or not."""
         return self.C.shape[1] - 1
@@ -218,16 +213,7 @@ class Model:
     @property
     def one(self) -> float:
         """The code of the mean: 1, or 0 where there is none."""
-        return 1.0 if self.settings.center else 0.0
-
-    @property
-    def kappa(self) -> float:
-        """Pull of a code towards zero, in units of the noise: 1 is the model's own."""
-        ridge = self.settings.ridge
-        if ridge is None:
-            return 1.0
-        scale = self.unit if self.settings.scale else 1.0
-        return ridge / float(np.mean((self.noise / scale) ** 2))
+        return 1.0 if self.config.center else 0.0
 
     @property
     def spread(self) -> Vector:
@@ -251,7 +237,7 @@ class Model:
         if self.pass_rows > 0:  # rows that come again are no new evidence
             rows = np.minimum(rows, MOST_PASSES * self.pass_rows)
         after = rows + self.head_start
-        kept: Vector = self.settings.memory * (1.0 - self.fade / after)
+        kept: Vector = self.config.forget_factor * (1.0 - self.fade / after)
         return kept
 
 
@@ -322,7 +308,7 @@ def check_model(model: Model) -> None:
         demand(0 <= getattr(model, name) < LARGEST_COUNT, f"{name} is no count")
     demand(0.0 <= model.kept <= 1.0, "kept is no share")
     demand(model.batch_left > 0 and model.period_left > 0, "no rows are left to its batch")
-    demand(r <= model.settings.components_for(m), "more components than it may have")
+    demand(r <= model.config.components_for(m), "more components than it may have")
     demand(bool((np.diagonal(model.S) > 0.0).all()), "a precision that is not above zero")
     if model.memory is not None:
         _check_memory(model.memory, m, r)

@@ -64,8 +64,7 @@ def learn(model: Model, X: Any, *, reuse: bool = False) -> tuple[Model, NDArray[
     given, judged = model.C, model.judged[0]
     room = None
     if not scipy.sparse.issparse(X):
-        longest = max(LONGEST_BATCH, model.settings.batch_size or 0)
-        room = ROOM.array((min(len(X), longest), X.shape[1]), model.C.dtype)
+        room = ROOM.array((min(len(X), LONGEST_BATCH), X.shape[1]), model.C.dtype)
     at = 0
     while at < len(codes):
         here = slice(at, at + min(model.batch_left, model.period_left))
@@ -87,7 +86,7 @@ def mostly_observed(row: Any) -> bool:
 def next_batch(model: Model) -> Model:
     """The model at the start of a batch, and of a period if one has ended."""
     gappy = model.gappy or model.n_entries < model.n_seen * len(model.C)
-    left = batch_rows(model.n_seen, gappy, model.settings)
+    left = batch_rows(model.n_seen, gappy, model.config)
     model = replace(
         looking(model), gappy=gappy, batch_left=left, rarity=rarity_of(model.counts),
         constant=still_constant(model), varied=np.zeros_like(model.varied),
@@ -119,8 +118,8 @@ def _learn_rows(
     n_entries = round(float(rows.shares.sum()) * len(model.C))
     keep = np.where(rows.shares > 0.0, model.keep(q), 1.0)
     after = _left_after(keep)
-    weights = after * rows.shares * model.kappa
-    codes = _alternated(model, rows, keep, after, weights)
+    weights = after * rows.shares
+    codes = codes_of(model, rows, weights, limit=outlier_limit(model), room=CODES)
     if codes.dropped.any():
         model, rows = _without_outliers(model, rows, codes)
     elif model.runs.any():  # whatever was observed fits
@@ -160,19 +159,6 @@ def _left_after(keep: Vector) -> Vector:
     return after
 
 
-def _alternated(
-    model: Model, rows: Whitened, keep: Vector, after: Vector, weights: Vector
-) -> Codes:
-    """Codes by the batch's dictionary or, where more rounds are asked for, by what it becomes."""
-    limit = outlier_limit(model)
-    codes = codes_of(model, rows, weights, limit=limit, room=CODES)
-    for _ in range((model.settings.inner_iter or 1) - 1):
-        tried = _updated(model, rows, codes, keep, after, _leverage(model, codes), False).C
-        again = replace(model, C_codes=tried, G=gram(tried))
-        codes = codes_of(again, rows, weights, limit=limit, room=CODES)
-    return codes
-
-
 def _leverage(model: Model, codes: Codes) -> Vector:
     """x̃ᵀ Σ x̃ of each row: how unsure the dictionary is where it points to."""
     X, leverage = codes.X, np.empty(len(codes.X))
@@ -210,7 +196,7 @@ def _by_products(
     else:
         new = C @ (np.eye(len(S)) - gathered @ back).astype(dtype) + Y.T @ B
     errors = model.errors
-    if model.settings.noise == "feature":
+    if model.config.noise == "diagonal":
         errors = faded * errors
         errors[0] += _residual_squares(model.coding, Y, X, after / (1.0 + leverage))
         errors[1] += after.sum()

@@ -156,10 +156,10 @@ def _ahead(model: Model, memory: Memory, step: int) -> tuple[Vector, Vector]:
     C = model.C.astype(np.float64)
     kept = memory.codes**step
     x = np.append(kept * memory.code, model.one)
-    covariance = np.outer(kept, kept) * model.kappa * memory.covariance
+    covariance = np.outer(kept, kept) * memory.covariance
     covariance += np.diag(1.0 - kept**2)
     variance, every = np.empty(len(C)), np.arange(len(C), dtype=np.int32)
-    spread(C, covariance, model.Sigma, x, model.rarity, 1.0, every, variance)
+    spread(C, covariance, model.Sigma, x, model.rarity, every, variance)
     left = memory.residuals ** (memory.age + step)
     return C @ x + left * memory.residual, np.sqrt(variance - left**2)
 
@@ -248,7 +248,7 @@ def _codes_in_time(
     if missing is None and not memory.codes.any():
         return codes_of(model, given, limit=outlier_limit(model)).X, np.empty((0, m))
     entries = given.entries
-    C, kappa, phi = model.C.astype(np.float64, copy=False), model.kappa, memory.codes
+    C, phi = model.C.astype(np.float64, copy=False), memory.codes
     starts = list(range(0, n, PART))
     carries = [np.zeros((r, r + 1))]
     inverses, eta = np.empty((PART, r, r)), np.empty((PART, r))
@@ -256,7 +256,7 @@ def _codes_in_time(
     def eliminated(first: int, carry: Matrix) -> int:
         last = min(first + PART, n)
         eliminate(
-            C, model.G, model.Sigma, model.rarity, kappa, model.one, phi, *entries, first, last, n,
+            C, model.G, model.Sigma, model.rarity, model.one, phi, *entries, first, last, n,
             carry, inverses, eta,
         )  # fmt: skip
         return last
@@ -273,7 +273,7 @@ def _codes_in_time(
         last = eliminated(first, carry.copy())
         q = last - first
         substitute(
-            inverses[:q], eta[:q], kappa, phi, last < n, x_next, covariance_next, X[first:last],
+            inverses[:q], eta[:q], phi, last < n, x_next, covariance_next, X[first:last],
             covariances,
         )  # fmt: skip
         if missing is None:

@@ -1,7 +1,7 @@
 """Rows in time: codes and residuals that remember.
 
 Codes follow x_t = φ ∘ x_{t−1} + noise, each of variance 1. With A_t and b_t a row's own system
-(without its prior), p = κ / (1 − φ²) and τ = κ φ / (1 − φ²), the codes of a sequence solve
+(without its prior), p = 1 / (1 − φ²) and τ = φ / (1 − φ²), the codes of a sequence solve
 
     (A_t + D_t) x_t − τ ∘ (x_{t−1} + x_{t+1}) = b_t,   D_t = p (first or last), p (1 + φ²) (between)
 
@@ -28,7 +28,7 @@ from .small import dot, invert, multiply
 
 @jit
 def eliminate(
-    C, G, Sigma, rarity, kappa, one, phi, starts, features, values, first, last, n_rows,
+    C, G, Sigma, rarity, one, phi, starts, features, values, first, last, n_rows,
     carry, inverses, eta,
 ):  # fmt: skip
     """Fill Λ⁻¹ and η of rows first to last of a sequence of n_rows, and move the carry on."""
@@ -45,16 +45,16 @@ def eliminate(
             count += rarity[seen[s]]
         inverse, right = inverses[t - first], eta[t - first]
         for i in range(r):
-            stiff = kappa / (1.0 - phi[i] * phi[i])
+            stiff = 1.0 / (1.0 - phi[i] * phi[i])
             tie = stiff * phi[i]
             for j in range(r):
                 inverse[i, j] = A[i, j] + count * Sigma[i, j]
                 if t > 0:
-                    tie_j = kappa * phi[j] / (1.0 - phi[j] * phi[j])
+                    tie_j = phi[j] / (1.0 - phi[j] * phi[j])
                     inverse[i, j] -= tie * carry[i, j] * tie_j
             between = 0 < t < n_rows - 1
             alone = n_rows == 1
-            inverse[i, i] += kappa if alone else stiff * (1.0 + phi[i] * phi[i] * between)
+            inverse[i, i] += 1.0 if alone else stiff * (1.0 + phi[i] * phi[i] * between)
             right[i] = b[i] - one * (A[i, r] + count * Sigma[i, r])
             if t > 0:
                 right[i] += tie * carry[i, r]
@@ -67,7 +67,7 @@ def eliminate(
 
 
 @jit
-def substitute(inverses, eta, kappa, phi, has_next, x_next, covariance_next, X, covariances):
+def substitute(inverses, eta, phi, has_next, x_next, covariance_next, X, covariances):
     """Fill codes and covariances of rows from the last back, and move those of the next on.
 
     Where `covariances` has room for one only, they are not wanted.
@@ -77,7 +77,7 @@ def substitute(inverses, eta, kappa, phi, has_next, x_next, covariance_next, X, 
     gain = np.empty((r, r))
     scaled = np.empty(r)
     for i in range(r):
-        tie[i] = kappa * phi[i] / (1.0 - phi[i] * phi[i])
+        tie[i] = phi[i] / (1.0 - phi[i] * phi[i])
     for t in range(q - 1, -1, -1):
         inverse, covariance = inverses[t], covariances[min(t, covariances.shape[0] - 1)]
         if has_next or t + 1 < q:

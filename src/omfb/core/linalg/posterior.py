@@ -2,7 +2,7 @@
 
 With x̃ = (x, 1), the mean in the last column of C, noise 1, and Σ the covariance of a row of C,
 
-    A = G_Ω + w_Ω Σ + κ I,   x = A⁻¹(C_Ωᵀy − G_xμ − w_Ω Σ_xμ),   w_Ω = Σ_{i ∈ Ω} 1/f_i
+    A = G_Ω + w_Ω Σ + I,   x = A⁻¹(C_Ωᵀy − G_xμ − w_Ω Σ_xμ),   w_Ω = Σ_{i ∈ Ω} 1/f_i
 
 where G_xμ and Σ_xμ are last columns. The term with Σ says that C is uncertain; feature i, which has
 been observed f_i times as often as the average one, is known with the covariance Σ / f_i.
@@ -25,7 +25,7 @@ FEW_OF = 20
 
 @jit
 def code_rows(
-    C, G, Sigma, inverse_shares, kappa, limit, starts, features, values, first, last, P, energies,
+    C, G, Sigma, inverse_shares, limit, starts, features, values, first, last, P, energies,
     X, covariances, total, weights, residual, freedom, dropped,
 ):  # fmt: skip
     """Codes X (q, r + 1) of rows first to last; their last entry is given.
@@ -61,7 +61,7 @@ def code_rows(
             for i in range(r):
                 for j in range(r):
                     H[i, j] = A[i, j] + count * Sigma[i, j]
-                H[i, i] += kappa
+                H[i, i] += 1.0
             invert(H, 0.0)
         for i in range(r):
             rhs[i] = b[i] - one * (A[i, r] + count * Sigma[i, r])
@@ -181,10 +181,10 @@ def farthest(C, seen, H, u, errors, limit):
 
 
 @jit
-def spread(C, H, Sigma, x, inverse_shares, kappa, features, out):
+def spread(C, H, Sigma, x, inverse_shares, features, out):
     """Predictive variances of the given features, in units of their noise.
 
-    1 + κ cᵀA⁻¹c + (x̃ᵀΣx̃ + κ tr(A⁻¹Σ)) / f: the noise, what is not known of the code, and what is
+    1 + cᵀA⁻¹c + (x̃ᵀΣx̃ + tr(A⁻¹Σ)) / f: the noise, what is not known of the code, and what is
     not known of the dictionary.
     """
     r = H.shape[0]
@@ -193,18 +193,18 @@ def spread(C, H, Sigma, x, inverse_shares, kappa, features, out):
         unsure += x[i] * dot(Sigma[i], x)
     for i in range(r):
         for j in range(r):
-            unsure += kappa * H[i, j] * Sigma[i, j]
+            unsure += H[i, j] * Sigma[i, j]
     for s in range(features.shape[0]):
         c = C[features[s]]
         known = 0.0
         for i in range(r):
             if c[i] != 0.0:  # where a fit has spared components, most are zero
                 known += c[i] * dot(H[i], c[:r])
-        out[s] = 1.0 + kappa * known + unsure * inverse_shares[features[s]]
+        out[s] = 1.0 + known + unsure * inverse_shares[features[s]]
 
 
 @jit
-def spread_rows(C, H, Sigma, X, inverse_shares, kappa, starts, features, first, last, out):
+def spread_rows(C, H, Sigma, X, inverse_shares, starts, features, first, last, out):
     """`spread` of rows first to last, for features[starts[t]:starts[t+1]] of row t.
 
     H (q, r, r), or (1, r, r) if all rows share it.
@@ -213,4 +213,4 @@ def spread_rows(C, H, Sigma, X, inverse_shares, kappa, starts, features, first, 
         begin, end = starts[t], starts[t + 1]
         if begin < end:
             A_inverse, which = H[min(t, H.shape[0] - 1)], features[begin:end]
-            spread(C, A_inverse, Sigma, X[t], inverse_shares, kappa, which, out[begin:end])
+            spread(C, A_inverse, Sigma, X[t], inverse_shares, which, out[begin:end])

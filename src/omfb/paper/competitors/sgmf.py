@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.broyden.encode import encode
-from ...core.broyden.state import Rule, State
+from ...core.broyden.state import BroydenConfig, State
 from ...core.linalg.rows import gram
 from .base import Competitor
 
@@ -103,7 +103,7 @@ class SGMF(Competitor):
         """
         rows = self._validated(X)
         C = np.ascontiguousarray(self.components_.T)
-        state = State(Rule(), C, gram(C), np.eye(C.shape[1]))
+        state = State(BroydenConfig(), C, gram(C), np.eye(C.shape[1]))
         return encode(state, rows).astype(rows.dtype, copy=False)
 
     def _begin(self, rows: NDArray[Any], observed: NDArray[np.bool_]) -> None:
