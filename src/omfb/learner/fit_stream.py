@@ -215,7 +215,7 @@ class _Fit:
         self._learner.settle()
 
     def _blocks(self, position: Position) -> Blocks:
-        source, batch_size = self._source, self._learner.config.batch_size or 1
+        source, batch_size = self._source, getattr(self._learner.config, "batch_size", 1)
         length = rows_per_block(source.n_features, source.dtype, batch_size)
         if WHOLE_BATCHES % batch_size == 0 and (
             WHOLE_BATCHES * source.n_features * source.dtype.itemsize <= WHOLE_BYTES
