@@ -22,7 +22,7 @@ def check_state(state: State) -> None:
     _check_floats(
         state.params, v=(R,), center=(m,), scale=(m,), noise_std=(m,), basis_change=(R, R)
     )
-    _check_floats(state.batch, G=(R, R), Sigma=(R, R), inverse_coverage=(m,))
+    _check_floats(state.batch, G=(R, R), Sigma=(R, R), S_inverse=(R, R), inverse_coverage=(m,))
     _check_floats(state.stats, S=(R, R), code_cov_sum=(r, r), counts=(m,), residual_sums=(2, m))
     _check_floats(state.holdout, histogram=(N_BINS,), sse=(2, 2))
     _check_floats(state.outliers, votes=(3,))

@@ -29,6 +29,7 @@ class Learned(NamedTuple):
 
     C: NDArray[Any]
     S: Matrix
+    S_inverse: Matrix
     counts: Vector
     residual_sums: Matrix
 
@@ -67,7 +68,7 @@ def _by_products(
         sums = faded * sums
         sums[0] += _residual_squares(state.coding, Y, X, after / (1.0 + leverage))
         sums[1] += after.sum()
-    return Learned(new, S, faded * state.stats.counts + after.sum(), sums)
+    return Learned(new, S, back, faded * state.stats.counts + after.sum(), sums)
 
 
 def _product(E: NDArray[Any], B: NDArray[Any]) -> NDArray[Any]:
@@ -110,15 +111,14 @@ def _by_recursion(
 ) -> Learned:
     """Any rows, one after the other."""
     X, m, before = codes.X, len(state.params.C), state.coding
-    S = state.stats.S.copy()
-    S_inverse = inverse(S)
+    S, S_inverse = state.stats.S.copy(), state.batch.S_inverse.copy()
     Z, h = np.empty_like(X), np.empty(len(X))
     gains(S, S_inverse, X, rows.shares, keep, Z, h)
     mean_counts = _mean_counts(state.stats.n_rows, keep, rows.shares)
     counts, sums = state.stats.counts.copy(), state.stats.residual_sums.copy()
     if rows.values is not None and rows.shares.mean() > MOSTLY:
         C = _by_steps(state, rows, X, Z, h, leverage, keep, mean_counts, counts, sums)
-        return Learned(C, S, counts, sums)
+        return Learned(C, S, S_inverse, counts, sums)
     mine = reuse and before is not state.params.C and state.params.C.dtype == np.float64
     C = state.params.C if mine else state.params.C.astype(np.float64)
     columns, least = by_feature(rows.entries, m), state.config.hyper.least_coverage
@@ -131,7 +131,7 @@ def _by_recursion(
         m,
         4 * len(columns.values) * X.shape[1],
     )  # fmt: skip
-    return Learned(C.astype(state.params.C.dtype, copy=False), S, counts, sums)
+    return Learned(C.astype(state.params.C.dtype, copy=False), S, S_inverse, counts, sums)
 
 
 def _by_steps(

@@ -119,14 +119,14 @@ def _assembled(
     constant, constant_value = constant_features(values, seen)
     fade, head_start = fading(1.0 - share, r, config)
     batch = batch_rows(0, has_missing, config)
-    C = np.ascontiguousarray(C, dtype)
+    C, S_inverse = np.ascontiguousarray(C, dtype), inverse(S)
     votes = np.array(HEAD_VOTES if alone else (0.0, 0.0, 0.0))
     in_data_units = not config.scale and not config.center
     known = np.asarray(seen.any(axis=0)) | in_data_units
     return State(
         config, seed,
         Params(C, v, center, scale, scale * noise, np.eye(r + 1)),
-        Batch(None, gram(C), inverse(S), np.ones(m)),
+        Batch(None, gram(C), S_inverse, S_inverse, np.ones(m)),
         Stats.start(S, m, n_rows),
         Schedule(
             0, 0, batch, update_rows(0, r, batch, config), fade, head_start, has_missing, 0

@@ -53,9 +53,10 @@ def m_step(state: State) -> State:
     fade, head_start = fading(missing, r, state.config)
     usual = float(np.median(change))
     after = evolve(
-        state, C=C, C_batch=None, G=gram(C), S=S, Sigma=Sigma, code_cov_sum=np.zeros((r, r)), v=v,
-        noise_std=params.noise_std * change, residual_sums=sums, code_cov_weight=0.0,
-        prior_weight=1.0, residual_energy=stats.residual_energy / shared_variance(state),
+        state, C=C, C_batch=None, G=gram(C), S=S, Sigma=Sigma, S_inverse=Sigma, v=v,
+        code_cov_sum=np.zeros((r, r)), noise_std=params.noise_std * change, residual_sums=sums,
+        code_cov_weight=0.0, prior_weight=1.0,
+        residual_energy=stats.residual_energy / shared_variance(state),
         fade=fade, head_start=head_start, update_left=until_next,
         histogram=rescaled(state.holdout.histogram, 1.0 / usual),
         basis_change=params.basis_change @ T,

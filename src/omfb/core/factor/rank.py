@@ -35,8 +35,8 @@ def with_components(state: State, which: NDArray[np.int64]) -> State:
     batch, stats = state.batch, state.stats
     return evolve(
         state, C=np.ascontiguousarray(state.params.C[:, which]), C_batch=None, G=batch.G[square],
-        S=stats.S[square], Sigma=batch.Sigma[square], v=state.params.v[which],
-        code_cov_sum=stats.code_cov_sum[np.ix_(which[:-1], which[:-1])],
+        S=stats.S[square], Sigma=batch.Sigma[square], S_inverse=batch.S_inverse[square],
+        v=state.params.v[which], code_cov_sum=stats.code_cov_sum[np.ix_(which[:-1], which[:-1])],
         basis_change=np.eye(len(which)),
     )  # fmt: skip
 

@@ -52,7 +52,7 @@ class Params:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What makes the codes of a batch: fixed at its start, so that cutting it changes nothing.
+    """What a batch works with; its codes are made by what it began with, however it is cut.
 
     Attributes
     ----------
@@ -62,6 +62,9 @@ class Batch:
         Its Gram matrix.
     Sigma : ndarray of shape (R, R)
         Posterior covariance of a row of C, S⁻¹ at the last M-step.
+    S_inverse : ndarray of shape (R, R)
+        S⁻¹ after the last row: computed at the start of the batch, then kept up to date by
+        rank-one updates.
     inverse_coverage : ndarray of shape (m,)
         How many times as often as a feature itself the average one had been observed.
     """
@@ -69,6 +72,7 @@ class Batch:
     C_batch: NDArray[Any] | None
     G: Matrix
     Sigma: Matrix
+    S_inverse: Matrix
     inverse_coverage: Vector
 
 

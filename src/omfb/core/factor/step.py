@@ -34,8 +34,9 @@ from .holdout_scores import score
 from .m_step import m_step
 from .robust import clip_rows, outlier_limit, update_outlier_policy, without_outliers
 from .schedule import batch_rows
+from .single_row import is_ordinary, learn_single
 from .state import State, evolve
-from .stats import Matrix, Stats, Vector, inverse_coverage
+from .stats import Matrix, Stats, Vector, inverse, inverse_coverage
 
 # Workspaces: the rows of a batch in units of the noise, and their codes.
 ROWS_SPACE, CODES_SPACE = Room(), Room()
@@ -57,7 +58,7 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     codes = np.empty((X.shape[0], state.n_components), dtype)
     given, sse = state.params.C, state.holdout.sse[0]
     space = None
-    if not scipy.sparse.issparse(X):
+    if not scipy.sparse.issparse(X) and len(X) > 1:
         longest = min(len(X), state.config.hyper.longest_batch)
         space = ROWS_SPACE.array((longest, X.shape[1]), dtype)
     at = 0
@@ -91,7 +92,7 @@ def next_batch(state: State) -> State:
     )  # fmt: skip
     if schedule.update_left == 0:
         return m_step(state)
-    return evolve(state, C_batch=None, G=gram(C))
+    return evolve(state, C_batch=None, G=gram(C), S_inverse=inverse(state.stats.S))
 
 
 def end_batch(state: State) -> State:
@@ -112,6 +113,10 @@ def _learn_rows(
     """Learn from rows of one batch; also return their codes, which the next batch overwrites."""
     held_out, scored = hold_out(state, X)
     state = score(state, scored)
+    if is_ordinary(state, X):
+        learned_row = learn_single(state, X, held_out, reuse)
+        if learned_row is not None:
+            return learned_row
     state, known = set_aside(state, X)
     rows, q = clip_rows(state, known, held_out, space), X.shape[0]
     state, constant = mark_varied(state, known)
@@ -138,6 +143,7 @@ def _learn_rows(
         state,
         C=learned.C,
         C_batch=state.coding,
+        S_inverse=learned.S_inverse,
         stats=Stats(
             S=learned.S,
             code_cov_sum=left * stats.code_cov_sum + codes.cov_sum,
