@@ -1,68 +1,75 @@
-"""The engine with nothing to tune (`omfb.core.factor`), as a `Learner` wants it."""
+"""The engine of the factor model, and the facts that its states hold."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..blocks import too_large
-from ..engine import GetRows, Init, Matrix
+from ..blocks import dense_with_holes, too_large
+from ..conformal import calibration
+from ..engine import GetRows, Init, Matrix, Rows, UnsupportedError
 from ..evidence import Evidence
 from ..info import Info
 from ..linalg.threads import products_in_one_thread
+from ..prediction import Prediction
 from . import merge as merging
 from . import predict as predictions
 from .check import check_state
 from .config import FactorConfig
+from .e_step import encode_rows
 from .finalize import finalize, sample_rows
 from .holdout import will_score
 from .init import head_rows
-from .init import init as first_state
-from .smoother import predict_in_time
+from .init import init as init_state
+from .rank import active_components
+from .robust import clip_rows, outlier_limit
+from .smoother import forecast, predict_in_time
 from .state import State, evolve
-from .step import mostly_observed, step
+from .step import end_batch, mostly_observed, step
 from .temporal import fit_temporal, update_temporal
 
-# Rows that are consecutive in time: at most so much of them is kept.
-KEPT_BYTES = 1 << 23
+# Size of the last rows that a temporal model keeps, at most.
+LAST_ROWS_BYTES = 1 << 23
 
 
 class FactorEngine:
-    """Mean, units, noise and components found from the stream."""
+    """Mean, scales, noise and components are estimated from the stream: see `omfb.factor`."""
 
     name: ClassVar[str] = "factor"
     state_type: ClassVar[type] = State
     config_type: ClassVar[type] = FactorConfig
-    starts_late: ClassVar[bool] = True
-    turns_atoms: ClassVar[bool] = True
+    defers_start: ClassVar[bool] = True
+    rotates_atoms: ClassVar[bool] = True
+    has_uncertainty: ClassVar[bool] = True
 
-    def rows_needed(self, config: FactorConfig, n_components: int | None, n_features: int) -> int:
-        """See `Engine.rows_needed`."""
+    def n_start_rows(self, config: FactorConfig, n_components: int | None, n_features: int) -> int:
+        """See `Engine.n_start_rows`."""
         return head_rows(n_features, config)
 
     def start(
-        self, head: Any, n_components: int | None, config: FactorConfig, init: Init, seed: int
+        self, head: Rows, n_components: int | None, config: FactorConfig, init: Init, seed: int
     ) -> State:
         """See `Engine.start`."""
         with _overflow_refused():
-            return first_state(head, config, seed=seed)
+            return init_state(head, config, seed=seed)
 
-    def step(self, state: State, rows: Any, *, reuse: bool) -> tuple[State, Matrix, Info]:
+    def step(self, state: State, rows: Rows, *, reuse: bool) -> tuple[State, Matrix, Info]:
         """See `Engine.step`."""
         one_thread = state.schedule.has_missing and rows.shape[0] > 1
         with _overflow_refused(), products_in_one_thread(one_thread):
             after, codes, info = step(state, rows, reuse=reuse)
         if after.temporal is not None and after.params.v is not state.params.v:
-            # A revision has turned the codes: what they keep is found again, on demand.
+            # An M-step has changed the basis: autoregressions are estimated again, on demand.
             after = evolve(after, temporal=None)
         return after, codes, info
 
-    def writes(self, row: Any) -> bool:
-        """See `Engine.writes`."""
+    def updates_in_place(self, row: Rows) -> bool:
+        """See `Engine.updates_in_place`."""
         return not mostly_observed(row)
 
-    def encode(self, state: State, rows: Any) -> Matrix:
+    def encode(self, state: State, rows: Rows) -> Matrix:
         """See `Engine.encode`."""
         return predictions.encode(state, rows)[:, _order(state)]
 
@@ -72,89 +79,194 @@ class FactorEngine:
         back[:, _order(state)] = codes
         return predictions.decode(state, back)
 
-    def fill(self, state: State, rows: Any) -> Matrix:
-        """See `Engine.fill`."""
-        if state.temporal is not None:
-            return predict_in_time(state, rows, std=False).mean
-        return predictions.predict(state, rows, std=False).mean
+    def predict(self, state: State, rows: Rows, *, std: bool) -> Prediction:
+        """See `Engine.predict`."""
+        predict = predict_in_time if self.is_temporal(state) else predictions.predict
+        mean, deviation = predict(state, rows, std=std)
+        return Prediction(mean, deviation, predictions.error_histogram(state) if std else None)
 
-    def judge(self, state: State, rows: Any) -> Info:
-        """See `Engine.judge`."""
+    def sample(self, state: State, rows: Rows, n: int, rng: np.random.Generator) -> Matrix:
+        """See `Engine.sample`: each row by itself, without its neighbours in time."""
+        drawn = np.array(list(predictions.sample(state, rows, n, rng)))
+        mean = predictions.predict(state, rows, std=False).mean
+        missing = np.isnan(dense_with_holes(rows))
+        calibrated_draws = mean + calibration(state.holdout.histogram) * (drawn - mean)
+        return np.where(missing, calibrated_draws, drawn)
+
+    def forecast(self, state: State, steps: int) -> Prediction:
+        """See `Engine.forecast`."""
+        if state.temporal is None:
+            raise UnsupportedError(
+                "A forecast needs rows that are consecutive in time: fit a frame with a "
+                "DatetimeIndex, or set temporal=True."
+            )
+        return Prediction(*forecast(state, steps), state.temporal.one_step_histogram)
+
+    def log_likelihood(self, state: State, rows: Rows) -> NDArray[np.float64]:
+        """See `Engine.log_likelihood`."""
+        return predictions.log_likelihood(state, rows)
+
+    def outlier_entries(
+        self, state: State, rows: Rows
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """See `Engine.outlier_entries`."""
+        state = end_batch(state)
+        if not state.outliers.drop:
+            return np.empty(0, np.int64), np.empty(0, np.int64)
+        given = clip_rows(state, np.ascontiguousarray(rows, dtype=state.C.dtype))
+        dropped = encode_rows(state, given, limit=outlier_limit(state)).dropped
+        starts, features, _ = given.entries
+        entries = np.flatnonzero(dropped)
+        which = np.searchsorted(starts, entries, side="right") - 1
+        return which.astype(np.int64), features[entries].astype(np.int64)
+
+    def score_held_out(self, state: State, rows: Rows) -> Info:
+        """See `Engine.score_held_out`."""
         return predictions.score_held_out(state, rows)
+
+    def is_temporal(self, state: State) -> bool:
+        """See `Engine.is_temporal`."""
+        return state.temporal is not None
 
     def components(self, state: State) -> Matrix:
         """See `Engine.components`."""
-        C = state.params.C[:, :-1] * state.params.noise_std[:, None]
-        return np.ascontiguousarray(C.T[_order(state)], dtype=state.params.C.dtype)
+        C = state.C[:, :-1] * state.params.noise_std[:, None]
+        return np.ascontiguousarray(C.T[_order(state)], dtype=state.C.dtype)
 
     def n_components(self, state: State) -> int:
         """See `Engine.n_components`."""
         return state.n_components
 
+    def n_active_components(self, state: State) -> int:
+        """See `Engine.n_active_components`."""
+        return int(active_components(state).sum())
+
+    def batch_size(self, config: FactorConfig) -> int:
+        """See `Engine.batch_size`: batches are the engine's own, wherever blocks are cut."""
+        return 1
+
     def begin_pass(self, state: State) -> State:
         """See `Engine.begin_pass`."""
-        outliers = np.zeros_like(state.outliers.n_dropped)  # as many as in one pass, not in all
-        return evolve(
-            state, pass_rows=state.schedule.pass_rows or state.schedule.n_seen, n_dropped=outliers
-        )
+        none = np.zeros_like(state.outliers.n_dropped)  # as many as in one pass, not in all
+        return evolve(state, pass_rows=state.schedule.pass_rows or state.n_seen, n_dropped=none)
 
-    def judges(self, state: State) -> bool:
-        """See `Engine.judges`."""
+    def scores_next_rows(self, state: State) -> bool:
+        """See `Engine.scores_next_rows`."""
         return will_score(state)
 
-    def sample_rows(self, n_features: int) -> int:
-        """See `Engine.sample_rows`."""
+    def n_finalize_rows(self, n_features: int) -> int:
+        """See `Engine.n_finalize_rows`."""
         return sample_rows(n_features)
 
-    def conclude(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
-        """See `Engine.conclude`."""
+    def finalize(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
+        """See `Engine.finalize`."""
         with products_in_one_thread(state.schedule.has_missing):
             return finalize(state, sample, last_rows)
 
-    def rows_kept(self, config: FactorConfig, n_features: int) -> int:
-        """See `Engine.rows_kept`: the last for its residuals, many if rows are in time."""
-        return (
-            min(config.hyper.window, max(1, KEPT_BYTES // (8 * n_features)))
-            if config.temporal
-            else 1
-        )
+    def n_last_rows(self, config: FactorConfig, n_features: int) -> int:
+        """See `Engine.n_last_rows`: the last for its residuals, many if rows are temporal."""
+        most = max(1, LAST_ROWS_BYTES // (8 * n_features))
+        return min(config.hyper.window, most) if config.temporal else 1
 
-    def recall(self, state: State, last_rows: Matrix) -> State:
-        """See `Engine.recall`."""
+    def resume_temporal(self, state: State, last_rows: Matrix) -> State:
+        """See `Engine.resume_temporal`."""
         if not state.config.temporal:
             return state
         if state.temporal is None:
             return fit_temporal(state, last_rows)
-        return state if state.temporal.n_seen == state.n_seen else update_temporal(state, last_rows)
+        if state.temporal.n_seen == state.n_seen:
+            return state
+        return update_temporal(state, last_rows)
 
-    def adds_up(self, config: FactorConfig) -> bool:
-        """See `Engine.adds_up`."""
+    def is_mergeable(self, config: FactorConfig) -> bool:
+        """See `Engine.is_mergeable`."""
         return config.forget_factor == 1.0
 
-    def gather(self, start: State, part: State) -> Evidence:
-        """See `Engine.gather`."""
+    def evidence(self, start: State, part: State) -> Evidence:
+        """See `Engine.evidence`."""
         return merging.gather(start, part)
 
-    def merged(self, start: State, evidence: Evidence) -> State:
-        """See `Engine.merged`."""
+    def merge(self, start: State, evidence: Evidence) -> State:
+        """See `Engine.merge`."""
         return merging.merged(start, evidence)
 
     def with_config(self, state: State, config: FactorConfig) -> State:
         """See `Engine.with_config`."""
         if config == state.config:
             return state
+        outliers = state.outliers
         return evolve(
             state, config=config, temporal=state.temporal if config.temporal else None,
-            detect=state.outliers.detect and config.robust, drop=state.outliers.drop and config.robust,
+            detect=outliers.detect and config.robust, drop=outliers.drop and config.robust,
         )  # fmt: skip
 
-    def at_hand(self, state: State) -> State:
-        """See `Engine.at_hand`."""
+    def to_local(self, state: State) -> State:
+        """See `Engine.to_local`."""
         return state
 
     def check(self, state: State) -> None:
         """See `Engine.check`."""
         check_state(state)
+
+    # -- what the model has estimated -------------------------------------------------------
+
+    def mean(self, state: State) -> NDArray[np.float64]:
+        """Mean of each feature."""
+        params = state.params
+        shift = state.one * params.C[:, -1].astype(np.float64)
+        return params.center + params.noise_std * shift
+
+    def scale(self, state: State) -> NDArray[np.float64]:
+        """Unit of each feature: its standard deviation in the first rows, or one for all."""
+        return state.params.scale.copy()
+
+    def noise_variance(self, state: State) -> NDArray[np.float64] | float:
+        """Variance of the noise of each feature; one number if it is isotropic."""
+        variance = state.params.noise_std**2
+        return variance if state.config.noise == "diagonal" else float(variance.mean())
+
+    def explained_variance(self, state: State) -> NDArray[np.float64]:
+        """Variance that each component explains, in descending order, in units of the scale."""
+        with np.errstate(over="ignore"):
+            return np.sum(_scaled(state) ** 2, axis=0)[_order(state)]
+
+    def explained_variance_ratio(self, state: State) -> NDArray[np.float64]:
+        """The same as a share of the total variance, noise included."""
+        each = self.explained_variance(state)
+        scale = state.params.scale if state.config.scale else 1.0
+        return each / (each.sum() + np.sum((state.params.noise_std / scale) ** 2))
+
+    def outlier_counts(self, state: State) -> NDArray[np.int64]:
+        """How many entries of each feature counted as outliers."""
+        return state.outliers.n_dropped.copy()
+
+    def recent_error(self, state: State) -> float:
+        """Relative error of held-out entries of the last rows; NaN before there are any."""
+        residual, energy = state.holdout.sse[1]
+        return float(np.sqrt(residual / energy)) if energy > 0.0 else float("nan")
+
+    def integer_features(self, state: State) -> NDArray[np.bool_]:
+        """Which features held only integers."""
+        return state.features.integer
+
+    def describe(self, state: State) -> dict[str, Any]:
+        """See `Engine.describe`."""
+        error, temporal = self.recent_error(state), state.temporal
+        noise = "noise" if state.config.noise == "isotropic" else "noise (median of the features)"
+        return {
+            "components": state.n_components,
+            "features": len(state.C),
+            "dtype": str(state.C.dtype),
+            "rows seen": state.n_seen,
+            "recent error": None if np.isnan(error) else error,
+            "active components": self.n_active_components(state),
+            noise: float(np.median(state.params.noise_std)),
+            "outliers": int(state.outliers.n_dropped.sum()),
+            "outliers count as missing": state.outliers.drop,
+            "temporal": bool(state.config.temporal),
+            "filled from neighbours": temporal is not None
+            and bool(temporal.code_ar.any() or temporal.residual_ar.any()),
+        }
 
 
 @contextmanager
@@ -166,20 +278,14 @@ def _overflow_refused() -> Iterator[None]:
         raise too_large() from error
 
 
-def explained(state: State) -> Matrix:
-    """Variances of the components in the (scaled) data's units, in the order they are shown."""
-    scaled = _scaled(state)
-    with np.errstate(over="ignore"):
-        return np.sum(scaled**2, axis=0)[_order(state)]
-
-
 def _scaled(state: State) -> Matrix:
-    unit = state.params.scale if state.config.scale else np.ones_like(state.params.scale)
-    return state.params.C[:, :-1].astype(np.float64) * (state.params.noise_std / unit)[:, None]
+    params = state.params
+    scale = params.scale if state.config.scale else np.ones_like(params.scale)
+    return params.C[:, :-1].astype(np.float64) * (params.noise_std / scale)[:, None]
 
 
 def _order(state: State) -> Any:
-    """Components in falling order of their variance."""
+    """Components in descending order of their variance."""
     scaled = _scaled(state)
     scaled /= max(float(np.abs(scaled).max()), 1e-300)  # squares of huge data would overflow
     return np.argsort(-np.sum(scaled**2, axis=0), kind="stable")

@@ -30,7 +30,7 @@ LARGEST = 1e150
 MOST_OFFSET = {"float64": 1e5, "float32": 1e2}
 
 
-class Prediction(NamedTuple):
+class Moments(NamedTuple):
     """Rows without missing entries, and predictive standard deviations: 0 where observed."""
 
     mean: NDArray[Any]
@@ -96,7 +96,7 @@ def decode(state: State, codes: Matrix) -> NDArray[Any]:
         return rows.astype(C.dtype, copy=False)
 
 
-def predict(state: State, X: Any, *, std: bool = True) -> Prediction:
+def predict(state: State, X: Any, *, std: bool = True) -> Moments:
     """The rows of X with their missing entries predicted, each row by itself.
 
     Observed entries stay as they are. The deviations are those of the model; `conformal` quantiles
@@ -120,7 +120,7 @@ def predict(state: State, X: Any, *, std: bool = True) -> Prediction:
                 starts, which = pattern_of(missing)
                 variances = predictive_variances(state, codes.X, codes.covariances, starts, which)
                 spreads[here][missing] = np.sqrt(variances) * state.spread[which]
-    return Prediction(filled, spreads)
+    return Moments(filled, spreads)
 
 
 def sample(state: State, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:

@@ -15,7 +15,7 @@ from ..blocks import dense_with_holes
 from ..linalg.autoregression import bridge, eliminate, substitute
 from ..linalg.posterior import spread
 from .e_step import encode_rows, predictive_variances
-from .predict import Prediction
+from .predict import Moments
 from .robust import clip_rows, outlier_limit
 from .state import State, Temporal
 from .stats import Matrix, Vector
@@ -27,7 +27,7 @@ from .whiten import pattern_of
 PART = 128
 
 
-def predict_in_time(state: State, X: Any, *, std: bool = True) -> Prediction:
+def predict_in_time(state: State, X: Any, *, std: bool = True) -> Moments:
     """Consecutive rows with their missing entries predicted from each other as well."""
     temporal = state.temporal
     assert temporal is not None
@@ -48,8 +48,8 @@ def predict_in_time(state: State, X: Any, *, std: bool = True) -> Prediction:
         size = size + share * (own.std - size)
     np.copyto(rows, made * state.params.noise_std + state.params.center, where=missing)
     if not std:
-        return Prediction(rows, None)
-    return Prediction(rows, np.where(missing, size, 0.0) * state.spread)
+        return Moments(rows, None)
+    return Moments(rows, np.where(missing, size, 0.0) * state.spread)
 
 
 def forecast(state: State, steps: int) -> tuple[Matrix, Matrix]:
