@@ -9,14 +9,12 @@ import scipy.linalg
 from ..linalg.rows import gram
 from .e_step import encode_rows
 from .features import still_constant
-from .rank import switched_off_variance
+from .rank import active_components, switched_off_variance
 from .refine import Posterior, Table, code, packed, solve, unpacked
 from .robust import clip_rows
 from .state import FeaturePosterior, State, evolve
 from .stats import Matrix, Vector, inverse
 
-# A component whose loadings explain less of the average feature's variance is not refined.
-LEAST_SHARE = 1e-5
 # Numbers that the features' covariances may hold in all, 128 MB: wider models are not refined.
 MOST_NUMBERS = 1 << 24
 
@@ -35,7 +33,7 @@ def posterior_of(state: State, table: Table) -> Posterior:
     sizes = np.where(sizes > 1e-12, sizes, units)
     C = state.params.C.astype(np.float64)
     share = np.mean(C[:, :-1] ** 2 / sizes[:, None], axis=0)
-    there = share > LEAST_SHARE
+    there = active_components(state)
     there[np.argmax(share)] = True
     active = np.append(np.flatnonzero(there), state.n_components)
     v = np.append(np.maximum(share[there], 1e-4), 1.0)
