@@ -1,4 +1,4 @@
-"""`Rule` checks itself, takes numbers of any type, and is what everything else is derived from."""
+"""`BroydenConfig` validates itself, and everything else is derived from it."""
 
 import inspect
 import math
@@ -9,14 +9,15 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import omfb
-from omfb import OMFB, OMFBImputer, Rule
-from omfb.core.factor.config import Settings
+from omfb import OMFB, OMFBImputer
+from omfb.core.broyden import step as broyden
+from omfb.core.broyden.config import BroydenConfig
+from omfb.core.factor.config import FactorConfig
 
 from ...making import given
 
-NAMES = [field.name for field in fields(Rule)]
-COUNTS = [field.name for field in fields(Rule) if field.type in (int, "int")]
+NAMES = [field.name for field in fields(BroydenConfig)]
+COUNTS = [field.name for field in fields(BroydenConfig) if field.type in (int, "int")]
 
 
 @pytest.mark.parametrize(
@@ -26,14 +27,16 @@ def test_numbers_of_any_type_become_plain_ones(value):
     for name in NAMES:
         if name in COUNTS and not isinstance(value, int | np.integer):
             continue
-        rule = Rule(**{name: value})
-        assert rule == Rule(**{name: type(getattr(Rule(), name))(1)})
-        assert type(getattr(rule, name)) is (int if name in COUNTS else float)
+        config = BroydenConfig(**{name: value})
+        assert config == BroydenConfig(
+            **{name: type(getattr(BroydenConfig(forget_factor=1.0), name))(1)}
+        )
+        assert type(getattr(config, name)) is (int if name in COUNTS else float)
 
 
 def test_counts_beyond_a_types_range_are_themselves():
-    assert Rule(inner_iter=np.uint8(200)).inner_iter + 100 == 300
-    assert Rule(ridge=10**30).ridge == 1e30
+    assert BroydenConfig(inner_iter=np.uint8(200)).inner_iter + 100 == 300
+    assert BroydenConfig(ridge=10**30, forget_factor=1.0).ridge == 1e30
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,15 +46,15 @@ def test_counts_beyond_a_types_range_are_themselves():
 )
 def test_what_cannot_be_used_is_refused_by_name(name, value):
     with pytest.raises((TypeError, ValueError), match=f"{name} must be") as caught:
-        Rule(**{name: value})
+        BroydenConfig(**{name: value})
     assert len(str(caught.value)) < 200
 
 
 def test_what_does_not_go_together_is_refused():
-    with pytest.raises(ValueError, match=r"shrink=2\.0 needs a memory"):
-        Rule(shrink=2, memory=0)
-    with pytest.raises(ValueError, match="memory must be between 0 and 1"):
-        omfb.init(np.eye(3), 2, Rule(memory=2))
+    with pytest.raises(ValueError, match=r"shrink=2\.0 needs a forget_factor"):
+        BroydenConfig(shrink=2, forget_factor=0)
+    with pytest.raises(ValueError, match="forget_factor must be between 0 and 1"):
+        broyden.init(np.eye(3), 2, BroydenConfig(forget_factor=2))
 
 
 def test_an_int_and_a_float_share_their_kernels():
@@ -75,10 +78,10 @@ def test_an_int_and_a_float_share_their_kernels():
 def test_an_estimator_has_each_parameter_of_the_rule(estimator):
     """What is None is found; of the rest, each default is the same everywhere."""
     parameters = inspect.signature(estimator).parameters
-    for field in fields(Rule):
+    for field in fields(BroydenConfig):
         assert parameters[field.name].default in (field.default, None), field.name
-    assert parameters["memory"].default == Rule().memory
-    for field in fields(Settings):
+    assert parameters["forget_factor"].default == BroydenConfig(forget_factor=1.0).forget_factor
+    for field in fields(FactorConfig):
         assert parameters[field.name].default in (field.default, None), field.name
     doc = estimator.__doc__.partition("Attributes\n")[0]
     for name, parameter in parameters.items():
@@ -88,9 +91,9 @@ def test_an_estimator_has_each_parameter_of_the_rule(estimator):
         if isinstance(parameter.default, int | float | bool | None):
             assert line.endswith(f"default={parameter.default}"), line
     for name in NAMES:
-        assert name in Rule.__doc__
-    for field in fields(Settings):
-        assert field.name in Settings.__doc__
+        assert name in BroydenConfig.__doc__
+    for field in fields(FactorConfig):
+        assert field.name in FactorConfig.__doc__
 
 
 @pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
@@ -124,9 +127,9 @@ def test_a_file_has_each_parameter(tmp_path):
     OMFB(1).fit(np.eye(3)).save(tmp_path / "m.omfb")
     header = read_model(tmp_path / "m.omfb")[0]
     assert set(header["parameters"]) == set(OMFB().get_params())
-    assert set(header["state"]["settings"]) == {field.name for field in fields(Settings)}
-    OMFB(1, memory=0.0).fit(np.eye(3)).save(tmp_path / "m.omfb")
-    assert set(read_model(tmp_path / "m.omfb")[0]["state"]["rule"]) == set(NAMES)
+    assert set(header["state"]["settings"]) == {field.name for field in fields(FactorConfig)}
+    OMFB(1, forget_factor=0.0).fit(np.eye(3)).save(tmp_path / "m.omfb")
+    assert set(read_model(tmp_path / "m.omfb")[0]["state"]["config"]) == set(NAMES)
     OMFBImputer(1).fit(np.eye(3)).save(tmp_path / "m.omfb")
     header = read_model(tmp_path / "m.omfb")[0]
     assert set(header["parameters"]) == set(OMFBImputer().get_params())
