@@ -4,10 +4,9 @@ from importlib import import_module as _import_module
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 if _TYPE_CHECKING:
-    from .core.broyden.config import BroydenConfig
-    from .core.broyden.state import State
-    from .core.broyden.step import init, step
+    from . import broyden, factor
     from .core.info import Info
+    from .estimators.factor_analysis import OnlineFactorAnalysis
     from .estimators.imputer import OMFBImputer
     from .estimators.merge import merge
     from .estimators.omfb import OMFB
@@ -19,29 +18,28 @@ __version__ = "0.2.0"
 _HOME = {
     "OMFB": "estimators.omfb",
     "OMFBImputer": "estimators.imputer",
+    "OnlineFactorAnalysis": "estimators.factor_analysis",
     "Info": "core.info",
     "Learner": "learner.learner",
-    "BroydenConfig": "core.broyden.config",
-    "State": "core.broyden.state",
-    "init": "core.broyden.step",
     "merge": "estimators.merge",
-    "step": "core.broyden.step",
 }
+_MODULES = ("broyden", "factor")
 
 __all__ = [
     "OMFB",
-    "BroydenConfig",
     "Info",
     "Learner",
     "OMFBImputer",
-    "State",
-    "init",
+    "OnlineFactorAnalysis",
+    "broyden",
+    "factor",
     "merge",
-    "step",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name in _MODULES:
+        return _import_module(f".{name}", __name__)
     if name not in _HOME:
         raise AttributeError(f"module 'omfb' has no attribute {name!r}")
     value = getattr(_import_module(f".{_HOME[name]}", __name__), name)

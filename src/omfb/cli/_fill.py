@@ -2,12 +2,14 @@
 
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ._errors import StopSignal
-from ._extra_columns import Further
+from ._extra_columns import ExtraColumns
 
 if TYPE_CHECKING:
+    from ..core.prediction import Prediction
     from ..formats import Filled
     from ..learner.learner import Learner
 
@@ -29,41 +31,42 @@ class Filler:
     stop : StopSignal
         Looked at after each block.
     bar : Bar or None
-    further : Further or None
-        What is told besides the filled values.
+    extra : ExtraColumns or None
+        What is written besides the filled values.
     allowed : callable
         Makes filled values, and bounds of intervals, such as the model's user allows.
     """
 
     def __init__(
         self, model: "Learner", learn: bool, stop: StopSignal, bar: Any = None,
-        further: Further | None = None, allowed: Callable[[Any], Any] = lambda values: values,
+        extra: ExtraColumns | None = None, allowed: Callable[[Any], Any] = lambda values: values,
     ) -> None:  # fmt: skip
         self.model, self.learn = model, learn
         self._stop, self._bar = stop, bar
-        self._further, self._allowed = further or Further(), allowed
+        self._extra, self._allowed = extra or ExtraColumns(), allowed
         self.dtype = model.dtype
-        self._before: Any = [] if self._further.is_in_time(model) else None
+        self._before: Any = [] if model.is_temporal else None
 
     @property
     def further_names(self) -> list[str]:
         """See `Fill.further_names`."""
         names = self.model.feature_names or [f"x{i}" for i in range(self.model.n_features)]
-        return self._further.names(names)
+        return self._extra.names(names)
 
     def __call__(self, rows: Any, done: float | None = None) -> "Filled":
         """The rows, filled; the rows given are not changed."""
         import numpy as np
 
+        from ..core.prediction import Prediction
         from ..formats import Filled
 
         if self.learn and len(rows) > 0:
             each = [self.one(rows[number : number + 1]) for number in range(len(rows))]
             filled = Filled(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
         elif np.isnan(rows).any():
-            filled = self._told(rows, *self._made(rows))
+            filled = self._with_extra(rows, self._predicted(rows))
         else:
-            filled = self._told(rows, rows, np.zeros(rows.shape))
+            filled = self._with_extra(rows, Prediction.observed(rows))
         if self._bar is not None:
             self._bar.update(len(rows), done)
         self._stop.check()
@@ -71,17 +74,18 @@ class Filler:
 
     def one(self, row: Any) -> "Filled":
         """One row (1, n_features) that is filled as soon as it has come."""
-        return self._told(row, *self._one(row))
+        return self._with_extra(row, self._one(row))
 
-    def _told(self, rows: Any, made: Any, deviations: Any) -> "Filled":
-        """Rows with what the model makes of their missing entries, and the further columns."""
+    def _with_extra(self, rows: Any, prediction: "Prediction") -> "Filled":
+        """Rows with their missing entries as predicted, and the extra columns."""
         import numpy as np
 
         from ..formats import Filled
 
         missing, filled = np.isnan(rows), rows.copy()
-        filled[missing] = made[missing]
-        columns = self._further.columns(self.model, rows, filled, deviations, self._allowed)
+        filled[missing] = prediction.mean[missing]
+        made = replace(prediction, mean=filled)
+        columns = self._extra.columns(self.model, rows, made, self._allowed)
         return Filled(filled, columns)
 
     def remember(self, row: Any) -> None:
@@ -89,27 +93,25 @@ class Filler:
         if self._before is not None:
             self._before = [*self._before[1 - ROWS_BEFORE :], row.astype(self.dtype, copy=False)]
 
-    def _one(self, row: Any) -> tuple[Any, Any]:
+    def _one(self, row: Any) -> "Prediction":
         import numpy as np
+
+        from ..core.prediction import Prediction
 
         row = row.astype(self.dtype, copy=False)
-        if self._before is None and not self._further.needs_deviations:
+        if self._before is None and not self._extra.needs_std:
             made = self.model.learn_and_fill(row) if self.learn else self.model.fill(row)
-            return self._allowed(made), np.zeros(row.shape)
+            return Prediction(self._allowed(made))
         if self.learn:
             self.model.learn(row)
-        made, deviations = self._made(np.concatenate([*(self._before or []), row]))
+        prediction = self._predicted(np.concatenate([*(self._before or []), row]))
         self.remember(row)
-        return made[-1:], deviations[-1:]
+        return prediction[-1:]
 
-    def _made(self, rows: Any) -> tuple[Any, Any]:
-        """The rows filled by the model as it is, and the deviations of what is filled in."""
-        import numpy as np
-
-        if not self._further.needs_deviations:
-            return self._allowed(self.model.fill(rows)), np.zeros(rows.shape)
-        made, deviations = self._further.filled(self.model, rows)
-        return self._allowed(made), deviations
+    def _predicted(self, rows: Any) -> "Prediction":
+        """The rows filled by the model as it is, with their spread if it is needed."""
+        prediction = self.model.predict(rows, std=self._extra.needs_std)
+        return replace(prediction, mean=self._allowed(prediction.mean))
 
 
 class Bar:

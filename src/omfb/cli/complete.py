@@ -15,7 +15,7 @@ from ._errors import (
     refuse_overwriting,
     say,
 )
-from ._extra_columns import Further
+from ._extra_columns import ExtraColumns
 from ._fill import Bar, Filler
 from ._models import allowed_by, header_of, learner_of, load_estimator, open_for, without_outliers
 from ._options import PIPE, Checkpoint, Data, Every, Model, Out, Quiet, ReadingOptions, reads_data
@@ -88,7 +88,7 @@ def complete(
         raise UsageError("--resume goes on with a pipe (- for both); files are done as a whole")
     if report == PIPE and output == PIPE:
         raise UsageError("--report - and the table cannot both be printed: name a file for one")
-    further = Further(std, interval, report is not None)
+    extra = ExtraColumns(std, interval, report is not None)
     refuse_overwriting([data, model], [output, checkpoint, None if report == PIPE else report])
     if report is not None:
         refuse_other_files(report, "report", b"column ")
@@ -96,13 +96,13 @@ def complete(
         start = checkpoint if saver.exists and checkpoint is not None else model
         estimator = load_estimator(start)
         fitted = learner_of(estimator) if outliers else without_outliers(learner_of(estimator))
-        further.check(fitted)
+        extra.check(fitted)
         if learn and checkpoint is None and not quiet:
             say("omfb: what is learned will be forgotten; --checkpoint FILE keeps it")
         saver.header = header_of(start)
         source = open_for(fitted, data, reading, quiet, stop.check)
         with errors_about(source), Bar("filling", quiet or both) as bar:
-            filler = Filler(fitted, learn, stop, bar, further, allowed_by(estimator))
+            filler = Filler(fitted, learn, stop, bar, extra, allowed_by(estimator))
             _check_names(source, filler.further_names)
             if both:
                 from ._pipe import Filter
@@ -115,7 +115,7 @@ def complete(
     if report is not None:
         names = source.feature_names or [f"x{i}" for i in range(source.n_features)]
         with bytes_to(report) as stream:
-            stream.write(further.report([printable(name) for name in names]).encode())
+            stream.write(extra.report([printable(name) for name in names]).encode())
 
 
 def _check_names(source: Any, further: list[str]) -> None:

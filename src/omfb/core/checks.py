@@ -38,6 +38,14 @@ def checked_count(name: str, value: Any, meaning: str) -> int:
     return count
 
 
+def checked_level(name: str, value: Any) -> float:
+    """The level of an interval: a probability strictly between 0 and 1."""
+    level = checked_number(name, value, "between 0 and 1", "try 0.9", 0.0, 1.0)
+    if not 0.0 < level < 1.0:
+        raise ValueError(f"{name} must be between 0 and 1 (try 0.9), got {shown(value)}.")
+    return level
+
+
 def shown(value: Any) -> str:
     """The value's repr for a message, shortened if it is long."""
     text = repr(value)

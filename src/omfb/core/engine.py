@@ -1,21 +1,29 @@
-"""The seam between a `Learner` and the mathematics: what an engine does with its states.
+"""`Engine`: what an algorithm offers to a `Learner`, and through it to estimators, CLI and Dask.
 
 An engine is a set of pure functions on a state of its own, a frozen dataclass of numbers, strings,
-None, arrays and other such dataclasses. Files and copies are made from its fields, so an engine
-says nothing about them.
+None, arrays and other such dataclasses. Model files and copies are made from its fields, so an
+engine need not describe them. The type of a state is known to its engine only.
 """
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NoReturn, Protocol, TypeVar
 
+import numpy as np
 from numpy.typing import NDArray
 
 from .evidence import Evidence
 from .info import Info
+from .prediction import Prediction
 
 Matrix = NDArray[Any]
+Rows = Any
+"""ndarray or scipy.sparse matrix of shape (n_rows, n_features), float32 or float64."""
 Init = str | NDArray[Any]
-GetRows = Callable[[], Any]
+GetRows = Callable[[], Rows]
+
+
+class UnsupportedError(ValueError):
+    """An algorithm was asked for something that it does not estimate."""
 
 
 class AnyState(Protocol):
@@ -23,7 +31,7 @@ class AnyState(Protocol):
 
     @property
     def config(self) -> Any:
-        """How to learn."""
+        """The config that the algorithm was given."""
 
     @property
     def C(self) -> Matrix:  # noqa: N802
@@ -34,95 +42,167 @@ class AnyState(Protocol):
         """Rows learned from."""
 
 
-class Engine(Protocol):
-    """One way to learn: `start`, `step`, `encode`, `decode`, and what goes with them."""
+S = TypeVar("S")
+K = TypeVar("K", contravariant=True)
+
+
+class Engine(Protocol[S, K]):
+    """An algorithm with states of type S and configs of type K."""
 
     name: ClassVar[str]
-    """As files tell it."""
+    """As model files hold it."""
     state_type: ClassVar[type]
     config_type: ClassVar[type]
 
-    starts_late: ClassVar[bool]
-    """Whether a state is made when it is needed only, while the stream is young: it costs more."""
+    defers_start: ClassVar[bool]
+    """Whether the first state is costly, so that a young stream makes it only when it is used."""
 
-    turns_atoms: ClassVar[bool]
-    """Whether a step may exchange the atoms: the codes it returns may be of the old ones."""
+    rotates_atoms: ClassVar[bool]
+    """Whether a step may change the basis: the codes it returns may belong to the old atoms."""
 
-    def rows_needed(self, config: Any, n_components: int | None, n_features: int) -> int:
+    has_uncertainty: ClassVar[bool]
+    """Whether `predict(std=True)`, `sample` and `log_likelihood` are available."""
+
+    # -- learning ---------------------------------------------------------------------------
+
+    def n_start_rows(self, config: K, n_components: int | None, n_features: int) -> int:
         """How many rows at the head of a stream the first state depends on."""
 
-    def start(self, head: Any, n_components: int | None, config: Any, init: Init, seed: int) -> Any:
+    def start(self, head: Rows, n_components: int | None, config: K, init: Init, seed: int) -> S:
         """The state before the first step, from rows at the head of the stream."""
 
-    def step(self, state: Any, rows: Any, *, reuse: bool) -> tuple[Any, Matrix, Info]:
+    def step(self, state: S, rows: Rows, *, reuse: bool) -> tuple[S, Matrix, Info]:
         """Learn from rows: the next state, their codes and energies.
 
         With `reuse`, `state.C` may be written into, and nothing else; otherwise the state stays
         as it is.
         """
 
-    def writes(self, row: Any) -> bool:
+    def updates_in_place(self, row: Rows) -> bool:
         """Whether a step from one such row writes into `state.C` rather than make a new one."""
 
-    def encode(self, state: Any, rows: Any) -> Matrix:
-        """Codes of rows."""
+    def batch_size(self, config: K) -> int:
+        """Rows that share one update: blocks of a stream are cut at multiples of it."""
 
-    def decode(self, state: Any, codes: Matrix) -> Matrix:
-        """Rows from codes, in the dictionary's type; infinite where they overflow it."""
-
-    def fill(self, state: Any, rows: Any) -> Matrix:
-        """Rows as an array in which missing entries are filled; observed ones stay."""
-
-    def judge(self, state: Any, rows: Any) -> Info:
-        """Energies of what is predicted of entries that did not make their row's code."""
-
-    def components(self, state: Any) -> Matrix:
-        """The dictionary in the data's units, an atom in a row."""
-
-    def n_components(self, state: Any) -> int:
-        """How many entries a code has."""
-
-    def begin_pass(self, state: Any) -> Any:
+    def begin_pass(self, state: S) -> S:
         """The state at the beginning of another pass: no row comes before the next."""
 
-    def judges(self, state: Any) -> bool:
-        """Whether the next rows tell how large the error is."""
+    def scores_next_rows(self, state: S) -> bool:
+        """Whether the next steps return energies of held-out entries."""
 
-    def sample_rows(self, n_features: int) -> int:
-        """How many rows `conclude` is to be shown."""
+    def n_finalize_rows(self, n_features: int) -> int:
+        """How many rows `finalize` may ask for; a shorter table is given in full."""
 
-    def conclude(self, state: Any, sample: GetRows, last_rows: GetRows) -> Any:
+    def finalize(self, state: S, sample: GetRows, last_rows: GetRows) -> S:
         """The state at the end of a fit.
 
         Parameters
         ----------
-        state : Any
+        state : S
         sample : callable
-            Gives all rows that were learned from in their order, or some of them in any.
+            Returns all rows in their order, or a sample of them.
         last_rows : callable
-            Gives the last rows, in their order.
+            Returns the last rows, in their order.
         """
 
-    def rows_kept(self, config: Any, n_features: int) -> int:
-        """How many of the last rows `recall` is to be shown."""
+    def n_last_rows(self, config: K, n_features: int) -> int:
+        """How many of the last rows a learner keeps for `resume_temporal`."""
 
-    def recall(self, state: Any, last_rows: Matrix) -> Any:
-        """The state as it is used after the last rows, which were learned from."""
+    def resume_temporal(self, state: S, last_rows: Matrix) -> S:
+        """The state with its temporal part brought up to the last rows, which it has learned."""
 
-    def adds_up(self, config: Any) -> bool:
-        """Whether what parts of a start learn by a config can be merged, in any order of rows."""
+    def with_config(self, state: S, config: K) -> S:
+        """The state, to continue under another config."""
 
-    def gather(self, start: Any, part: Any) -> Evidence:
-        """What a state has learned since its start; a MergeError if it is none of that start."""
+    # -- using ------------------------------------------------------------------------------
 
-    def merged(self, start: Any, evidence: Evidence) -> Any:
-        """The start with what states that went on from it have learned."""
+    def encode(self, state: S, rows: Rows) -> Matrix:
+        """Codes of rows."""
 
-    def with_config(self, state: Any, config: Any) -> Any:
-        """The state, to go on under another config."""
+    def decode(self, state: S, codes: Matrix) -> Matrix:
+        """Rows from codes, in the dictionary's type; infinite where they overflow it."""
 
-    def at_hand(self, state: Any) -> Any:
+    def predict(self, state: S, rows: Rows, *, std: bool) -> Prediction:
+        """Rows with their missing entries filled, and standard deviations if `std`."""
+
+    def sample(self, state: S, rows: Rows, n: int, rng: np.random.Generator) -> Matrix:
+        """Joint draws of the missing entries, (n, n_rows, n_features)."""
+
+    def forecast(self, state: S, steps: int) -> Prediction:
+        """The rows that follow the last one, with standard deviations."""
+
+    def log_likelihood(self, state: S, rows: Rows) -> NDArray[np.float64]:
+        """Log-likelihood of the observed entries of each row."""
+
+    def outlier_entries(self, state: S, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Row and feature of each entry that counts as an outlier, and hence as missing."""
+
+    def score_held_out(self, state: S, rows: Rows) -> Info:
+        """Energies of entries, and of their errors when predicted from the rest of their row."""
+
+    # -- facts ------------------------------------------------------------------------------
+
+    def components(self, state: S) -> Matrix:
+        """The dictionary in the data's units, an atom in a row."""
+
+    def n_components(self, state: S) -> int:
+        """How many entries a code has."""
+
+    def n_active_components(self, state: S) -> int:
+        """How many components stand out of the noise."""
+
+    def is_temporal(self, state: S) -> bool:
+        """Whether rows are filled from their neighbours in time."""
+
+    def describe(self, state: S) -> dict[str, Any]:
+        """Facts for people, by name: numbers, strings, booleans or None."""
+
+    def check(self, state: S) -> None:
+        """Refuse, by a ValueError, a state that no sequence of steps can have led to."""
+
+    # -- many machines ----------------------------------------------------------------------
+
+    def is_mergeable(self, config: K) -> bool:
+        """Whether states that continued from one start under this config can be merged."""
+
+    def evidence(self, start: S, part: S) -> Evidence:
+        """What a state has learned since its start; a MergeError if that was not its start."""
+
+    def merge(self, start: S, evidence: Evidence) -> S:
+        """The start with what states that continued from it have learned."""
+
+    def to_local(self, state: S) -> S:
         """The state with all its arrays in this process."""
 
-    def check(self, state: Any) -> None:
-        """Refuse, by a ValueError, a state that no learning can have led to."""
+
+class PointPredictions:
+    """For engines that predict values without uncertainty: the rest of `Engine` is refused."""
+
+    has_uncertainty: ClassVar[bool] = False
+
+    def sample(self, state: Any, rows: Rows, n: int, rng: np.random.Generator) -> NoReturn:
+        """See `Engine.sample`."""
+        raise no_uncertainty("draws")
+
+    def forecast(self, state: Any, steps: int) -> NoReturn:
+        """See `Engine.forecast`."""
+        raise no_uncertainty("forecasts")
+
+    def log_likelihood(self, state: Any, rows: Rows) -> NoReturn:
+        """See `Engine.log_likelihood`."""
+        raise no_uncertainty("likelihoods")
+
+    def outlier_entries(self, state: Any, rows: Rows) -> NoReturn:
+        """See `Engine.outlier_entries`."""
+        raise no_uncertainty("outliers")
+
+    def is_temporal(self, state: Any) -> bool:
+        """See `Engine.is_temporal`."""
+        return False
+
+
+def no_uncertainty(what: str) -> UnsupportedError:
+    """The error of an algorithm that estimates no noise."""
+    return UnsupportedError(
+        f"OMFB estimates no noise, so it has no {what}: fit OnlineFactorAnalysis or OMFBImputer."
+    )

@@ -1,1 +1,1 @@
-"""`OMFB` and `OMFBImputer`: the model behind scikit-learn's interface."""
+"""`OMFB`, `OnlineFactorAnalysis` and `OMFBImputer`, with scikit-learn's interface."""

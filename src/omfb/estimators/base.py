@@ -1,8 +1,9 @@
-"""What both estimators are made of: they check what users give, and wrap a `Learner`."""
+"""What all estimators share: they check what users give, and wrap a `Learner`."""
 
 import os
 import warnings
-from dataclasses import replace
+from abc import abstractmethod
+from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,11 +12,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from ..adapters.dask.by_features import Features
-from ..adapters.dask.by_rows import Rounds
-from ..adapters.dask.futures import client_at_hand
-from ..adapters.dask.lazy import is_dask, lazy_score
+from ..adapters.dask.by_features import FeatureSource
+from ..adapters.dask.by_rows import RoundSource
+from ..adapters.dask.futures import current_client
+from ..adapters.dask.lazy import LIKE, is_dask, lazily, lazy_score
 from ..core.checks import checked_count
+from ..core.engine import Init
+from ..core.engines import AnyConfig, AnyEngine
 from ..core.info import Info
 from ..formats import is_stream, open_stream
 from ..learner.fit_stream import fit_stream, learn_block
@@ -25,63 +28,82 @@ from ..streams import Source
 from ..streams.arrays import ArraySource
 from ..streams.frames import checked_frame, has_columns
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
-from .diagnostics import OUT_OF_ORDER, doubts
-from .files import SavedMixin, file_header
-from .parameters import Plan, check_init, check_parameters, passes_for, plan_of
-from .predictive import BeliefMixin
-from .validation import Checked, first_rows, has_times, is_out_of_order, next_rows
+from .config_cache import ConfigCache
+from .diagnostics import diagnostics
+from .files import file_header, load_parts, read_estimator, write_estimator
+from .frames import like_frame
+from .parameters import check_fit_parameters
+from .validation import Checked, first_rows, has_times, next_rows
 
 
-class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """`OMFB` and `OMFBImputer` but for `transform`. Fitted, it holds a `Learner`."""
+class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """All of an estimator except its parameters and `transform`. Fitted, it holds a `Learner`.
 
+    A subclass names its `_engine` and builds its config in `_config`.
+    """
+
+    _engine: ClassVar[AnyEngine]
     _learner: Learner
+    _configs: ConfigCache
 
-    wants_scale: ClassVar[bool]
-    """Whether features are scaled, with a noise of their own, unless a parameter says otherwise."""
+    n_components: int | None
+    max_iter: int | None
+    tol: float
+    shuffle: bool | str
+    random_state: int | np.random.RandomState | None
+    verbose: int
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        *,
-        lam: float | None = None,
-        memory: float = 1.0,
-        ridge: float | None = None,
-        smooth: float | None = None,
-        shrink: float | None = None,
-        inner_iter: int | None = None,
-        batch_size: int | None = None,
-        center: bool | None = None,
-        scale: bool | None = None,
-        noise: str | None = None,
-        outliers: bool = True,
-        in_time: bool | None = None,
-        max_iter: int | None = None,
-        tol: float = 0.0,
-        shuffle: bool | str = True,
-        init: str | NDArray[Any] = "data",
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_components = n_components
-        self.lam = lam
-        self.memory = memory
-        self.ridge = ridge
-        self.smooth = smooth
-        self.shrink = shrink
-        self.inner_iter = inner_iter
-        self.batch_size = batch_size
-        self.center = center
-        self.scale = scale
-        self.noise = noise
-        self.outliers = outliers
-        self.in_time = in_time
-        self.max_iter = max_iter
-        self.tol = tol
-        self.shuffle = shuffle
-        self.init = init
-        self.random_state = random_state
-        self.verbose = verbose
+    # -- parameters -------------------------------------------------------------------------
+
+    @abstractmethod
+    def _config(self, temporal: bool) -> AnyConfig:
+        """The config that the parameters describe; each is checked.
+
+        Parameters
+        ----------
+        temporal : bool
+            Whether the index of the rows says that they are consecutive in time.
+        """
+
+    def _continued(self, config: AnyConfig, fitted: AnyConfig) -> AnyConfig:
+        """A config, with what a fitted model cannot change any more as it is."""
+        return config
+
+    def _init(self, n_features: int) -> Init:
+        """The first dictionary, or how it is made."""
+        return "data"
+
+    def checked_config(self, temporal: bool = False) -> AnyConfig:
+        """The config that the parameters describe, all parameters being checked.
+
+        Raises
+        ------
+        TypeError, ValueError
+            For the first parameter that cannot be used.
+        """
+        config = self._config(temporal)
+        check_fit_parameters(
+            max_iter=self.max_iter, tol=self.tol, shuffle=self.shuffle,
+            random_state=self.random_state, verbose=self.verbose,
+        )  # fmt: skip
+        return config
+
+    def n_passes(self, source: Source) -> int:
+        """How many passes `fit` makes over a source."""
+        return int(self.max_iter or 1)
+
+    def current_config(self) -> AnyConfig:
+        """The config under which a fitted model continues; built again if a parameter changed."""
+        fitted = self.learner_.config
+        values = (getattr(self, name) for name in self._parameter_names())
+        return self._configs.get(
+            (*values, fitted), lambda: self._continued(self.checked_config(), fitted)
+        )
+
+    @classmethod
+    @cache
+    def _parameter_names(cls) -> tuple[str, ...]:
+        return tuple(cls._get_param_names())
 
     # -- learning ---------------------------------------------------------------------------
 
@@ -93,89 +115,89 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         checkpoint: str | os.PathLike[str] | None = None,
         resume: bool = False,
         every: str = "30s",
-        lanes: int | None = None,
+        n_tasks: int | None = None,
     ) -> Self:
-        """Learn the dictionary by `max_iter` passes over X.
+        """Learn the dictionary by passes over X.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), path, or stream
-            NaN is missing, and so is what a sparse matrix does not store. float32 stays float32.
+            NaN is missing, and so are absent entries of a sparse matrix. float32 stays float32.
             A path (CSV, NDJSON, NumPy, Parquet or Arrow file), a Dask array, an iterator of rows
             or blocks, or an `omfb.streams.Source` is read block by block, in constant memory.
-            A Dask collection is learned from by the cluster of a `distributed.Client`, if there
-            is one and nothing is forgotten (``memory=1``). `OMFB` with a rule that is given in
-            full (``memory=0``) learns by features from a Dask array that is cut along its columns,
-            of complete rows, and spreads its dictionary over the workers.
+            If there is a `distributed.Client`, its cluster learns from a Dask collection: by rows,
+            if nothing is forgotten (``forget_factor=1``), or, by `OMFB`, by features from a Dask
+            array of complete rows that is cut along its columns.
         y : ignored
         checkpoint : path or None, default=None
-            File to keep what is learned in while the fit goes on.
+            File to save the model to during the fit.
         resume : bool, default=False
-            Go on from the checkpoint, if it exists: the fit ends with the very same model as one
+            Continue from the checkpoint, if it exists: the fit ends with the very same model as one
             that was never interrupted.
         every : str, default="30s"
             How often to write the checkpoint: "30s", "5m", "1h" or "10000rows".
-        lanes : int or None, default=None
-            Of a Dask collection on a cluster, how many learn side by side; None is 32. With the
-            chunks and the seed it decides the result; the number of workers does not.
+        n_tasks : int or None, default=None
+            How many tasks of a cluster learn by rows at the same time; None is 32. The result
+            depends on it, on the chunks and on the seed, not on the number of workers.
 
         Returns
         -------
         self
         """
-        return self._fit(X, lanes, checkpoint=checkpoint, resume=resume, every=every)
+        return self._fit(X, n_tasks, checkpoint=checkpoint, resume=resume, every=every)
 
     @with_callbacks  # type: ignore[untyped-decorator, unused-ignore]
-    def _fit(self, X: Any, lanes: int | None, **how: Any) -> Self:
-        in_time = has_times(X)
-        plan = check_parameters(self, in_time)
-        if self.in_time is None and is_out_of_order(X):
-            warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=4)
-        source = self._rounds(X, plan, lanes) or self._source(X)
-        max_iter = passes_for(self, plan, source)
-        passes = Passes(self, max_iter, X)
-        with shown_progress(max_iter, self.verbose) as on_block:
+    def _fit(self, X: Any, n_tasks: int | None, **options: Any) -> Self:
+        temporal = has_times(X)
+        config = self.checked_config(temporal)
+        self._check_order(X)
+        source = self._cluster_source(X, config, n_tasks) or self._source(X)
+        n_passes = self.n_passes(source)
+        passes = Passes(self, n_passes, X)
+        with shown_progress(n_passes, self.verbose) as on_block:
             unseen = self.fit_source(
-                source, in_time=in_time, passes=passes, on_block=on_block, **how
+                source, temporal=temporal, passes=passes, on_block=on_block, **options
             )
-        for doubt in doubts(unseen, self.learner_.feature_names):
-            warnings.warn(doubt, stacklevel=3)
+        for message in diagnostics(unseen, self.learner_.feature_names):
+            warnings.warn(message, stacklevel=3)
         return self
 
     def fit_source(
-        self, source: Source, *, in_time: bool = False, passes: Any = None, **how: Any
-    ) -> NDArray[np.bool_]:
+        self, source: Source, *, temporal: bool = False, passes: Passes | None = None,
+        **options: Any,
+    ) -> NDArray[np.bool_]:  # fmt: skip
         """Learn from a source; return which features were never observed.
 
-        What `fit` does once X is a source, and `omfb fit` too.
+        `fit` calls it once X is a source, and so does `omfb fit`.
 
         Parameters
         ----------
         source : Source
-        in_time : bool
-            Whether its rows are in time, if the parameter does not say.
+        temporal : bool
+            Whether its rows are consecutive in time, if the parameter does not say.
         passes : Passes or None
-            Told of each pass.
-        **how
+            Notified of each pass.
+        **options
             For `omfb.learner.fit_stream.fit_stream`: checkpoint, resume, every, on_block.
         """
-        plan = check_parameters(self, in_time)
+        config = self.checked_config(temporal)
         rng = check_random_state(self.random_state)
-        learner = self._new_learner(plan, source.n_features, rng, source.feature_names)
+        learner = self._new_learner(config, source.n_features, rng, source.feature_names)
         if passes is not None:
             passes.watch(learner)
-        place = fit_stream(
-            learner, source, max_iter=passes_for(self, plan, source), tol=float(self.tol),
+        end = fit_stream(
+            learner, source, max_iter=self.n_passes(source), tol=float(self.tol),
             shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self),
-            learn=source.learn if isinstance(source, Rounds | Features) else learn_block, **how,
+            learn=source.learn if isinstance(source, RoundSource | FeatureSource) else learn_block,
+            **options,
         )  # fmt: skip
-        self.adopt(learner, place.number)
-        return place.unseen
+        self.adopt(learner, end.number)
+        return end.unseen
 
     def adopt(self, learner: Learner, n_iter: int | None = None) -> Self:
         """Become the fitted model that a learner is."""
         # One call: whatever interrupts, the model is the old or the new one.
-        fitted: dict[str, Any] = {"_learner": learner}
+        fitted: dict[str, Any] = {"_learner": learner, "_configs": ConfigCache()}
         if n_iter is not None:
             fitted["n_iter_"] = n_iter
         self.__dict__.update(fitted)
@@ -184,14 +206,14 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Learn from the next rows of a stream, in the order given; one row is enough.
 
-        However a stream is cut into calls, the model is the same (with ``batch_size > 1``, if it
+        The model does not depend on how a stream is cut into calls (with ``batch_size > 1``, if it
         is cut at multiples of that). An error leaves the model as it was. Several threads may
-        call it, and use the model meanwhile.
+        call it, and use the model at the same time.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-            NaN is missing, and so is what a sparse matrix does not store.
+            NaN is missing, and so are absent entries of a sparse matrix.
         y : ignored
 
         Returns
@@ -201,18 +223,19 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         learner = self.__dict__.get("_learner")
         if learner is None:
             return self._start(X)
-        rule = self._plan(learner).rule
-        if rule != learner.rule:
-            check_parameters(self)
-        learner.learn(self._rows(learner, X), rule)
+        config = self.current_config()
+        self._check_order(X)
+        learner.learn(self._rows(learner, X), config)
         return self
 
     def _start(self, X: Any) -> Self:
-        plan = check_parameters(self, has_times(X))
+        config = self.checked_config(has_times(X))
+        self._check_order(X)
         first = self._first_rows(X)
         rng = check_random_state(self.random_state)
-        learner = self._new_learner(plan, first.rows.shape[1], rng, first.feature_names)
+        learner = self._new_learner(config, first.rows.shape[1], rng, first.feature_names)
         learner.learn(first.rows)
+        self.__dict__.setdefault("_configs", ConfigCache())
         # Another thread may have been first meanwhile: then these rows come after its own.
         if self.__dict__.setdefault("_learner", learner) is not learner:
             self.partial_fit(X)
@@ -220,16 +243,27 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
 
     # -- using ------------------------------------------------------------------------------
 
-    def _filled(self, X: Any) -> NDArray[Any]:
-        learner = self.learner_
-        rows = self._rows(learner, X)
-        return self._bounded(learner.fill(rows, self._rule_for(X)), rows)
+    def complete(self, X: Any) -> Any:
+        """Fill what is missing in X; observed entries stay as they are, bit for bit.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X_complete : ndarray of shape (n_samples, n_features), or a frame if X is one
+            A Dask collection if X is one, computed when it is needed.
+        """
+        if is_dask(X):
+            return lazily(self, "complete", X, LIKE)
+        return self._like(X, self._filled(X))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """How well entries of X are predicted that did not make the codes of their rows.
+        """How well entries of X are predicted from the rest of their row.
 
-        Each row hides an eighth of the features and is filled from the others. 1 is all of what
-        varies about the mean, 0 no better than the mean (than zero, where nothing is centred).
+        Each row holds out an eighth of the features and is filled from the others. 1 is all of
+        the variation about the mean (about zero, if nothing is centred), 0 no better than the mean.
 
         Parameters
         ----------
@@ -239,13 +273,13 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         Returns
         -------
         score : float
-            Of a Dask collection a Dask array of no dimension: `float` computes it.
+            Of a Dask collection, a Dask array of no dimension: `float` computes it.
         """
         if is_dask(X):
             return lazy_score(self, X)
-        return self.judge(X).score
+        return self.score_held_out(X).score
 
-    def judge(self, X: Any) -> Info:
+    def score_held_out(self, X: Any) -> Info:
         """The energies that `score` is made of: those of several blocks of rows add up.
 
         Parameters
@@ -253,7 +287,42 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         X : array-like or sparse matrix of shape (n_samples, n_features)
         """
         learner = self.learner_
-        return learner.judge(self._rows(learner, X), self._plan(learner).rule)
+        return learner.score_held_out(self._rows(learner, X), self.current_config())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to a file, all or nothing: an error leaves the old file.
+
+        The file holds all that is needed to continue learning, in a documented format (safetensors
+        with a JSON header), and no code.
+
+        Parameters
+        ----------
+        path : str or path
+            By convention ending in ``.omfb``.
+        """
+        check_is_fitted(self)
+        self.checked_config()
+        write_estimator(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model from a file; safe with files from untrusted sources.
+
+        Parameters
+        ----------
+        path : str or path
+
+        Returns
+        -------
+        model : estimator of this class
+            `OnlineFactorAnalysis` and `OMFBImputer` can load each other's models.
+
+        Raises
+        ------
+        ModelFileError
+            If the file is not a complete model file of this algorithm; it is a ValueError.
+        """
+        return read_estimator(path, lambda parts: load_parts(cls, parts, cls._engine.name))
 
     @property
     def learner_(self) -> Learner:
@@ -261,15 +330,20 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         check_is_fitted(self)
         return self._learner
 
-    def state_in_use(self) -> Any:
+    def current_state(self) -> Any:
         """The state of the engine by which rows are coded, under the parameters as they are."""
-        learner = self.learner_
-        return learner.used(self._plan(learner).rule)
+        return self.learner_.state_for(self.current_config())
 
     @property
     def components_(self) -> NDArray[Any]:
         """The dictionary, an atom in a row: (n_components, n_features)."""
         return self.learner_.components
+
+    @property
+    def n_components_(self) -> int:
+        """Components of the model."""
+        learner = self.learner_
+        return learner.engine.n_active_components(learner.state)
 
     @property
     def n_samples_seen_(self) -> int:
@@ -278,10 +352,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
 
     @property
     def prequential_error_(self) -> float:
-        """Relative error over the last pass of entries that were hidden from the model.
-
-        Of a rule that is given in full: of each row before the dictionary learned from it.
-        """
+        """Relative error over the last pass of entries that were predicted before learning."""
         return self.learner_.error
 
     @property
@@ -299,64 +370,50 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _plan(self, learner: Learner) -> Plan:
-        """How the parameters say to go on; what only the first rows could tell stays as it is."""
-        plan = plan_of(self, found=learner.rule)
-        if plan.engine.name != learner.engine.name:
-            raise ValueError(
-                "These parameters are for another kind of model than the one that was fitted (a "
-                "rule that is given in full, as memory=0 is, finds nothing): fit again."
-            )
-        return plan
-
-    def _rule_for(self, X: Any) -> Any:
-        """How rows are filled: from their neighbours, unless an index says that they have none."""
-        rule = self._plan(self.learner_).rule
-        if getattr(rule, "in_time", False) and is_out_of_order(X):
-            warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=5)
-            return replace(rule, in_time=False)
-        return rule
-
     def _new_learner(
-        self, plan: Plan, n_features: int, rng: np.random.RandomState, names: list[str] | None
-    ) -> Learner:
+        self, config: AnyConfig, n_features: int, rng: np.random.RandomState,
+        names: list[str] | None,
+    ) -> Learner:  # fmt: skip
+        init = self._init(n_features)
+        n_components = self.n_components if isinstance(init, str) else len(init)
         return Learner(
-            plan.n_components,
-            plan.rule,
-            init=check_init(self.init, plan, n_features),
+            self._engine.name,
+            n_components,
+            config,
+            init=init,
             seed=int(rng.randint(2**31)),
             feature_names=names,
-            engine=plan.engine,
         )
+
+    def _check_order(self, X: Any) -> None:
+        """Warn if the order of the rows is not what it seems to be."""
+
+    def _cluster_source(self, X: Any, config: AnyConfig, n_tasks: int | None) -> Source | None:
+        """X as a source that a cluster learns from; None if it is to be read block by block."""
+        client = current_client() if is_dask(X) else None
+        if n_tasks is not None:
+            n_tasks = checked_count("n_tasks", n_tasks, "how many learn at the same time")
+            if client is None:
+                raise ValueError(
+                    "n_tasks needs a Dask collection and a cluster: pip install 'omfb[dask]', and "
+                    "make a distributed.Client first."
+                )
+        return None if client is None else self._distributed(X, config, client, n_tasks)
+
+    def _distributed(
+        self, X: Any, config: AnyConfig, client: Any, n_tasks: int | None
+    ) -> Source | None:
+        """A Dask collection as rounds of a cluster, if models can be merged."""
+        if not self._engine.is_mergeable(config):
+            return None
+        return RoundSource.of_collection(self._numeric(X), client, n_tasks)
+
+    def _numeric(self, X: Any) -> Any:
+        """The columns of a Dask collection that are learned from."""
+        return checked_frame(X) if has_columns(X) else X
 
     def _first_rows(self, X: Any) -> Checked:
         return first_rows(X, type(self).__name__)
-
-    def _rounds(self, X: Any, plan: Plan, lanes: int | None) -> Source | None:
-        """X as rounds of a cluster; None if it is to be read block by block."""
-        client = client_at_hand() if is_dask(X) else None
-        if lanes is not None:
-            lanes = checked_count("lanes", lanes, "how many learn side by side")
-            if client is None:
-                raise ValueError(
-                    "lanes needs a Dask collection and a cluster: pip install 'omfb[dask]', and "
-                    "make a distributed.Client first."
-                )
-        if client is None:
-            return None
-        if lanes is None and self._spreads(X, plan):
-            return Features(X, client, plan.n_components)
-        if not plan.engine.adds_up(plan.rule):
-            return None
-        return Rounds.of_collection(self._numbers(X), client, lanes)
-
-    def _spreads(self, X: Any, plan: Plan) -> bool:
-        """Whether the dictionary is spread over a cluster, as the columns of a Dask array are."""
-        return False
-
-    def _numbers(self, X: Any) -> Any:
-        """The columns of a Dask collection that are learned from."""
-        return checked_frame(X) if has_columns(X) else X
 
     def _source(self, X: Any) -> Source:
         """X as a stream; arrays are checked by scikit-learn."""
@@ -368,7 +425,7 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
         return source
 
     def _rows(self, learner: Learner, X: Any) -> Any:
-        """X as the learner takes rows; what streams bring most is not looked at for long."""
+        """X as the learner takes rows; a plain array of the right shape needs no more checks."""
         if (
             type(X) is np.ndarray
             and X.dtype == learner.dtype
@@ -380,8 +437,15 @@ class Factorizer(BeliefMixin, SavedMixin, CallbackSupportMixin, TransformerMixin
             return X
         return next_rows(self, X)
 
+    def _filled(self, X: Any) -> NDArray[Any]:
+        learner = self.learner_
+        return learner.fill(self._rows(learner, X), self.current_config())
+
+    def _like(self, X: Any, filled: NDArray[Any]) -> Any:
+        return like_frame(X, filled, self.learner_.feature_names)
+
     def __copy__(self) -> Self:
-        """A copy that learns on its own."""
+        """A copy that learns independently."""
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         if "_learner" in other.__dict__:

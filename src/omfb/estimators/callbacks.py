@@ -1,6 +1,6 @@
 """scikit-learn's callbacks where the installed version has them, and nothing elsewhere."""
 
-from typing import Any
+from typing import Any, Protocol
 
 from ..learner.learner import Learner
 from ..learner.progress import logger
@@ -18,20 +18,27 @@ except ImportError:  # scikit-learn before 1.9
         return method
 
 
-class Passes:
-    """Tells callbacks about the passes of a fit; asks them whether to stop."""
+class Verbose(Protocol):
+    """An estimator whose passes may be logged."""
 
-    def __init__(self, estimator: Any, n_passes: int, X: Any) -> None:
+    verbose: int
+
+
+class Passes:
+    """Notifies callbacks of the passes of a fit; asks them whether to stop."""
+
+    _learner: Learner
+
+    def __init__(self, estimator: Verbose, n_passes: int, X: Any) -> None:
         self._estimator, self._X, self._most = estimator, X, n_passes
-        self._learner: Any = None
         self._n_passes = 0
         begin = getattr(estimator, "_init_callback_context", None)
         self._root = begin(max_subtasks=n_passes) if begin is not None else None
         if self._root is not None:
             self._root.call_on_fit_task_begin(estimator=estimator, X=X)
 
-    def watch(self, learner: Any) -> None:
-        """Note the learner, which the estimator becomes when the fit has ended."""
+    def watch(self, learner: Learner) -> None:
+        """Note the learner that the estimator adopts at the end of the fit."""
         self._learner = learner
 
     def begin(self) -> Any:
@@ -46,14 +53,14 @@ class Passes:
         if self._estimator.verbose:
             error = self._learner.error
             logger.info("pass %d of %d: prequential error %.4g", number, self._most, error)
-        return task is not None and self._tell_end_of(task)
+        return task is not None and self._notify_end(task)
 
     def finish(self) -> None:
-        """Tell that the fit has ended."""
+        """The fit has ended."""
         if self._root is not None:
-            self._tell_end_of(self._root)
+            self._notify_end(self._root)
 
-    def _tell_end_of(self, task: Any) -> bool:
+    def _notify_end(self, task: Any) -> bool:
         so_far = {
             "_learner": Learner.from_snapshot(self._learner.snapshot()),
             "n_iter_": self._n_passes,

@@ -1,78 +1,93 @@
-"""`save` and `load` of the estimators."""
+"""Model files of the estimators."""
 
 import os
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
-from ..core.broyden.config import NUMBERS as RULE_NUMBERS
-from ..core.broyden.engine import BROYDEN
 from ..learner.learner import Learner
 from ..learner.records import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model
 from ..persistence.records import plain
-from .parameters import check_parameters, init_array
+from .parameters import init_array
 
-NUMBERS = (*RULE_NUMBERS, "tol")
-OF_IMPUTERS = ("min_value", "max_value", "integers")
-BOUNDS = OF_IMPUTERS[:2]
-
-
-class SavedMixin:
-    """Models to files and back."""
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to a file, all or nothing: an error leaves the old file.
-
-        The file holds all that is needed to go on learning, in a documented format (safetensors
-        with a JSON header), and no code.
-
-        Parameters
-        ----------
-        path : str or path
-            By convention ending in ``.omfb``.
-        """
-        check_is_fitted(self)
-        check_parameters(self)
-        learner = self.learner_  # type: ignore[attr-defined]
-        parts = parts_of(learner.snapshot())
-        header = {**file_header(self), **parts.header}
-        init = self.init  # type: ignore[attr-defined]
-        if not isinstance(init, str):
-            init = init_array(init)
-            if isinstance(learner.init, str) or not np.array_equal(init, learner.init):
-                parts.tensors["parameters.init"] = init
-        write_model(path, header, parts.tensors)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model from a file; safe with files from anyone.
-
-        A model saved by `OMFB` can be loaded as an `OMFBImputer` and the other way round.
-
-        Parameters
-        ----------
-        path : str or path
-
-        Returns
-        -------
-        model : OMFB or OMFBImputer
-
-        Raises
-        ------
-        ModelFileError
-            If the file is no whole model file; it is a ValueError.
-        """
-        parts = Parts(*read_model(path))
-        try:
-            return _loaded(cls, parts)
-        except ModelFileError as error:
-            raise ModelFileError(f"{path}: {error}") from error
+BOUNDS = ("min_value", "max_value")
+IMPUTER_ONLY = (*BOUNDS, "integers")
 
 
-def file_header(model: Any) -> dict[str, Any]:
-    """What a file says of an estimator besides what its learner is."""
+class Estimator(Protocol):
+    """What a model file needs to know of an estimator."""
+
+    @property
+    def learner_(self) -> Learner:
+        """The fitted learner."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, by name."""
+
+    def checked_config(self, temporal: bool = False) -> Any:
+        """Refuse parameters that cannot be used."""
+
+    def adopt(self, learner: Learner, n_iter: int | None = None) -> Self:
+        """Become the fitted model that a learner is."""
+
+
+Loaded = TypeVar("Loaded", bound=Estimator)
+
+
+def write_estimator(model: Estimator, path: str | os.PathLike[str]) -> None:
+    """Write a fitted model to a file."""
+    learner = model.learner_
+    parts = parts_of(learner.snapshot())
+    header = {**file_header(model), **parts.header}
+    given = model.get_params(deep=False).get("init", "data")
+    if not isinstance(given, str):
+        init = init_array(given)
+        if isinstance(learner.init, str) or not np.array_equal(init, learner.init):
+            parts.tensors["parameters.init"] = init
+    write_model(path, header, parts.tensors)
+
+
+def read_estimator(path: str | os.PathLike[str], load: Callable[[Parts], Loaded]) -> Loaded:
+    """Read a file; its name goes before the messages of errors."""
+    parts = Parts(*read_model(path))
+    try:
+        return load(parts)
+    except ModelFileError as error:
+        raise ModelFileError(f"{path}: {error}") from error
+
+
+def load_parts(cls: type[Loaded], parts: Parts, algorithm: str) -> Loaded:
+    """The fitted estimator that the parts of a file hold."""
+    learner = Learner.from_snapshot(snapshot_of(parts))
+    header = parts.header
+    if learner.engine.name != algorithm:
+        raise ModelFileError(
+            f"a model of {str(header.get('class'))[:40]}, whose algorithm is another one: load it "
+            f"by that class."
+        )
+    try:
+        parameters = dict(header["parameters"])
+        if parameters.get("init", "") is None:
+            parameters["init"] = parts.tensors.get("parameters.init", learner.init)
+        for name in BOUNDS:
+            if name in parameters:
+                parameters[name] = _numbers(parameters[name])
+        known = cls().get_params()
+        kept = {k: v for k, v in parameters.items() if k in known or k not in IMPUTER_ONLY}
+        model = cls(**kept)
+        model.checked_config()
+        n_iter = header["n_iter"]
+        if not (n_iter is None or (type(n_iter) is int and n_iter >= 0)):
+            raise ValueError("n_iter is not a number of passes")
+    except FAULTS as error:
+        raise not_written_by_omfb(error) from error
+    return model.adopt(learner, n_iter)
+
+
+def file_header(model: Estimator) -> dict[str, Any]:
+    """What a file holds of an estimator besides its learner."""
     return {
         "class": type(model).__name__,
         "parameters": {
@@ -86,26 +101,21 @@ def file_header(model: Any) -> dict[str, Any]:
 def _parameter(name: str, value: Any) -> Any:
     """A parameter as JSON can hold it."""
     if isinstance(value, np.random.RandomState):
-        return None  # its state has moved on; a fit from here on is not a repetition of the last
+        return None  # it has moved on: another fit would not repeat the last one
     if name == "init" and not isinstance(value, str):
         return None  # a tensor
     if name in BOUNDS and value is not None:
         return _bounds(name, value)
-    if value is not None and name in NUMBERS and type(value) not in (int, float):
-        return float(value)
-    return plain(value, name)
+    if isinstance(value, np.generic):
+        return plain(value, name)
+    if value is None or type(value) in (bool, int, float, str):
+        return plain(value, name)
+    return float(value)  # another type of number, such as Fraction
 
 
 def _bounds(name: str, value: Any) -> Any:
-    """Bounds as JSON can hold them: infinity, where there is none, as text."""
-    try:
-        bounds = np.asarray(value, np.float64)
-    except (TypeError, ValueError) as error:
-        raise TypeError(f"{name} must be a number or an array of them, got {value!r}.") from error
-    if np.isnan(bounds).any():
-        raise ValueError(f"{name} contains NaN: use -inf or inf where there is no bound.")
-    if bounds.ndim > 1:
-        raise ValueError(f"{name} must be a number or one for each feature.")
+    """Checked bounds as JSON can hold them: infinity, where there is none, as text."""
+    bounds = np.asarray(value, np.float64)
     listed = [plain(x, name) if np.isfinite(x) else str(x) for x in bounds.ravel().tolist()]
     return listed if bounds.ndim else listed[0]
 
@@ -115,26 +125,3 @@ def _numbers(listed: Any) -> Any:
     if isinstance(listed, list):
         return [float(value) for value in listed]
     return float(listed) if isinstance(listed, str) else listed
-
-
-def _loaded(cls: Any, parts: Parts) -> Any:
-    learner = Learner.from_snapshot(snapshot_of(parts))
-    header = parts.header
-    try:
-        parameters = dict(header["parameters"])
-        if parameters.get("init", "") is None:
-            parameters["init"] = parts.tensors.get("parameters.init", learner.init)
-        if learner.engine is BROYDEN and "center" not in parameters:  # 0.1 knew nothing else
-            parameters |= {"center": False, "scale": False}
-        for name in BOUNDS:
-            if name in parameters:
-                parameters[name] = _numbers(parameters[name])
-        known = cls().get_params()
-        model = cls(**{k: v for k, v in parameters.items() if k in known or k not in OF_IMPUTERS})
-        check_parameters(model)
-        n_iter = header["n_iter"]
-        if not (n_iter is None or (type(n_iter) is int and n_iter >= 0)):
-            raise ValueError("a number of passes that is none")
-    except FAULTS as error:
-        raise not_written_by_omfb(error) from error
-    return model.adopt(learner, n_iter)

@@ -1,79 +1,65 @@
-"""`OMFB`: the decomposition."""
+"""`OMFB`: the paper's algorithm."""
 
 from typing import Any, ClassVar
 
+import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassNamePrefixFeaturesOutMixin
 
-from ..adapters.dask.lazy import Columns, is_dask, is_frame, lazily
+from ..adapters.dask.by_features import FeatureSource, is_cut_along_columns
+from ..core.broyden.config import BroydenConfig
 from ..core.broyden.engine import BROYDEN
-from .base import Factorizer
-from .parameters import Plan
-from .validation import codes_array
+from ..core.checks import checked_count, shown
+from ..core.engine import Init
+from ..core.engines import AnyConfig, AnyEngine
+from ..streams import Source
+from ..streams.base import HintedError
+from .decomposition import Decomposition
+from .parameters import checked_init, init_array
 
 
-class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
-    r"""Online matrix factorisation of data that may have missing entries; nothing needs tuning.
+class OMFB(Decomposition):
+    r"""Online matrix factorisation via Broyden updates, for data that may have missing entries.
 
-    A row is a mean, a few components and noise,
-
-    .. math:: y = \mu + C x + \varepsilon, \qquad x \sim N(0, I),
-
-    where C is the dictionary (`components_` is its transpose) and x the code of the row. Each row
-    is coded from what it observes and learned from once, in time and memory that do not grow with
-    the number of rows. Missing entries are NaN, or absent from a sparse matrix.
-
-    *A number that is given is obeyed; what is None is found from the data*: mean, noise, how many
-    components there are and how strongly codes and dictionary are held back. With ``memory=0`` the
-    rule of the paper is followed to the letter, and nothing is found: for a row y and its code x,
+    For each row y a code x and the next dictionary C (`components_` is its transpose) minimise
 
     .. math:: \|y - Cx\|^2 + lam \|C - C_-\|^2 + ridge \|x\|^2 + smooth \|x - x_-\|^2
 
-    is minimised over its observed entries by alternating between x and C. The same holds, with a
-    memory of past codes, if `lam`, `ridge` and `shrink` are given and nothing is centred or scaled.
+    over the observed entries, by alternating between x and C. Time and memory of an update do not
+    grow with the number of rows. Missing entries are NaN, or absent from a sparse matrix. Nothing
+    is estimated beyond that: data are neither centred nor scaled, and predictions come without
+    uncertainty (`OnlineFactorAnalysis` has both).
+
+    The defaults are the paper's Algorithm 1 (Algorithm 2 where entries are missing) with two inner
+    iterations, started from rows of the data; ``init="random"`` starts as the paper does.
 
     Parameters
     ----------
     n_components : int or None, default=None
-        At most so many components; those that the data do not need are switched off. None is half
-        the number of features, two thirds of up to 60, at least 10 and at most 100 (30 with
-        `memory=0`); always fewer than features.
-    lam : float or None, default=None
-        How many rows the first dictionary weighs. None is a third of those it is made from.
-    memory : float, default=1.0
-        How long rows count: 1 for ever, 0.99 about 100 rows (for data that change), 0 not at all,
-        which is the paper's rule.
-    ridge : float or None, default=None
-        Pull of a code towards zero. None is what noise and variances call for.
-    smooth : float or None, default=None
-        Pull of a code towards that of the row before. None is found, if rows are in time.
-    shrink : float or None, default=None
-        Pull of the dictionary towards zero, in rows. None is found for each component.
-    inner_iter : int or None, default=None
-        Alternations between codes and dictionary for each update. None is 1 (2 with `memory=0`).
-    batch_size : int or None, default=None
-        Rows that share one update. None grows from 16 to 256, of complete rows from 256 to 1024 (1
-        with `memory=0`).
-    center : bool or None, default=None
-        Whether a mean is learned. None is True.
-    scale : bool or None, default=None
-        Whether each feature is measured in deviations of its own. None is False.
-    noise : {"shared", "feature"} or None, default=None
-        Whether features share one noise. None is "shared".
-    outliers : bool, default=True
-        Whether single entries that are far from what the rest of their row says count as missing.
-        They do only where the data have heavy tails and leaving them out fills better.
-    in_time : bool or None, default=None
-        Whether neighbouring rows belong together. None is True for frames with a DatetimeIndex.
-    max_iter : int or None, default=None
-        Passes over the data in `fit`. None is 1, and up to 3 over tables of less than 4000 rows;
-        rows of arrays that observe less than half of the features count for less.
+        Atoms of the dictionary. None is 30, or one less than there are features; if `init` is an
+        array, as many as it has.
+    lam : float, default=1.0
+        How stiffly the dictionary stays where it is.
+    forget_factor : float, default=0.0
+        Weight that past codes keep with each new row: 0 is the paper's rule, in which only the
+        last row counts; with 1 all rows count, later ones more; 0.99 remembers about 100 rows.
+    ridge : float, default=0.0
+        Penalty on the size of codes.
+    smooth : float, default=0.0
+        Penalty on the change of a code from that of the row before; needs ``shuffle=False``.
+    shrink : float, default=0.0
+        Pull of the dictionary towards zero, in rows; needs ``forget_factor > 0``.
+    inner_iter : int, default=2
+        Alternations between code and dictionary for each update.
+    batch_size : int, default=1
+        Rows that share one update.
+    max_iter : int, default=1
+        Passes over the data in `fit`.
     tol : float, default=0.0
         Stop when a pass lowers the prequential error by less than this share; 0 runs all passes.
     shuffle : bool or "uniform", default=True
         Whether `fit` takes rows in random order, as they lie, or drawn with replacement.
     init : {"data", "random"} or array of shape (n_components, n_features), default="data"
-        First dictionary: found from the first rows, uniform on [0, 1), or given.
+        First dictionary: rows of the data, uniform on [0, 1) as in the paper, or given.
     random_state : int, RandomState or None, default=None
         Seed of the order of rows and of the first dictionary.
     verbose : int, default=0
@@ -83,30 +69,11 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     Attributes
     ----------
     components_ : ndarray of shape (n_components, n_features)
-        The dictionary in the data's units, an atom in a row, in falling order of variance. A Dask
-        array if it was learned by features.
+        The dictionary, an atom in a row. A Dask array if it was learned by features.
     n_components_ : int
-        Components that stand out of the noise.
-    mean_ : ndarray of shape (n_features,)
-        Mean of each feature.
-    scale_ : ndarray of shape (n_features,)
-        Unit of each feature: its deviation in the first rows; one for all if not scaled.
-    noise_variance_ : float or ndarray of shape (n_features,)
-        Variance of the noise; one for each feature if `noise="feature"`.
-    explained_variance_ : ndarray of shape (n_components,)
-        Variance that each component explains, in units of `scale_` if scaled.
-    explained_variance_ratio_ : ndarray of shape (n_components,)
-        The same as a share of all variance, that of the noise included.
-    outliers_ : ndarray of shape (n_features,)
-        How many entries of each feature were taken for outliers.
-    residuals_ : ndarray of shape (n_rows, n_features)
-        What is not explained of the last row, or of the last rows if they are in time.
+        Atoms of the dictionary.
     prequential_error_ : float
-        Relative error over the last pass (over the first, if no entry is missing), of entries
-        that were hidden from their rows' codes and that the dictionary had not learned from;
-        with `memory=0`, of each row before the dictionary learned from it.
-    recent_error_ : float
-        The same of the last rows only: it rises when the data change.
+        Relative error over the last pass, of each row before the dictionary learned from it.
     n_samples_seen_ : int
         Rows learned from, in all passes.
     n_iter_ : int
@@ -120,7 +87,8 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
 
     See Also
     --------
-    OMFBImputer : The same model for tables: columns of any unit, and `transform` fills.
+    OnlineFactorAnalysis : Estimates mean, noise, rank and learning rate; has intervals.
+    OMFBImputer : The same for tables: columns of any unit, and `transform` fills.
 
     References
     ----------
@@ -132,72 +100,85 @@ class OMFB(ClassNamePrefixFeaturesOutMixin, Factorizer):  # type: ignore[misc]
     >>> from omfb import OMFB
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((500, 4)) @ rng.random((4, 50))
-    >>> X += 0.01 * rng.standard_normal(X.shape)
     >>> X[rng.random(X.shape) < 0.2] = np.nan
-    >>> model = OMFB(random_state=0).fit(X)
-    >>> model.explained_variance_ratio_[:5].round(2)
-    array([0.75, 0.1 , 0.09, 0.06, 0.  ])
+    >>> model = OMFB(4, max_iter=5, random_state=0).fit(X)
+    >>> model.transform(X).shape
+    (500, 4)
     >>> bool(model.score(X) > 0.99)
     True
-    >>> low, high = model.interval(X, level=0.9)
-    >>> OMFB(4, memory=0, random_state=0).fit(X).transform(X).shape
-    (500, 4)
     """
 
-    wants_scale: ClassVar[bool] = False
+    _engine: ClassVar[AnyEngine] = BROYDEN
 
-    def transform(self, X: Any) -> NDArray[Any]:
-        """Codes of the rows of X, which may have missing entries.
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        lam: float = 1.0,
+        forget_factor: float = 0.0,
+        ridge: float = 0.0,
+        smooth: float = 0.0,
+        shrink: float = 0.0,
+        inner_iter: int = 2,
+        batch_size: int = 1,
+        max_iter: int = 1,
+        tol: float = 0.0,
+        shuffle: bool | str = True,
+        init: str | NDArray[Any] = "data",
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_components = n_components
+        self.lam = lam
+        self.forget_factor = forget_factor
+        self.ridge = ridge
+        self.smooth = smooth
+        self.shrink = shrink
+        self.inner_iter = inner_iter
+        self.batch_size = batch_size
+        self.max_iter = max_iter
+        self.tol = tol
+        self.shuffle = shuffle
+        self.init = init
+        self.random_state = random_state
+        self.verbose = verbose
 
-        With `memory=0` and ``smooth > 0`` the rows are taken as consecutive in time and coded
-        jointly.
+    def _config(self, temporal: bool) -> BroydenConfig:
+        if self.n_components is not None:
+            checked_count("n_components", self.n_components, "how many atoms to learn")
+        checked_count("max_iter", self.max_iter, "passes over the data")
+        if isinstance(self.init, str):
+            if self.init not in ("data", "random"):
+                raise ValueError(
+                    f"init must be 'data', 'random' or an array of shape (n_components, "
+                    f"n_features), got {shown(self.init)}."
+                )
+        else:
+            init_array(self.init)
+        config = BroydenConfig(
+            lam=self.lam,
+            forget_factor=self.forget_factor,
+            ridge=self.ridge,
+            smooth=self.smooth,
+            shrink=self.shrink,
+            inner_iter=self.inner_iter,
+            batch_size=self.batch_size,
+        )
+        if config.smooth > 0.0 and self.shuffle is not False and self.shuffle != np.False_:
+            raise HintedError(
+                f"smooth={config.smooth!r} ties each row to the row before, so rows must keep "
+                f"their order.", "shuffle=False",
+            )  # fmt: skip
+        return config
 
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+    def _init(self, n_features: int) -> Init:
+        init: Init = checked_init(self.init, self.n_components, n_features)
+        return init
 
-        Returns
-        -------
-        codes : ndarray of shape (n_samples, n_components)
-            A Dask collection if X is one, computed when it is asked for.
-        """
-        learner = self.learner_
-        if is_dask(X):
-            names = self.get_feature_names_out().tolist()
-            return lazily(self, "transform", X, Columns(names, learner.dtype))
-        return learner.encode(self._rows(learner, X), self._plan(learner).rule)
-
-    def inverse_transform(self, X: Any) -> NDArray[Any]:
-        """Rows from their codes: ``X @ components_``, and the mean if there is one.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_components)
-            Codes, as from `transform`.
-
-        Returns
-        -------
-        rows : ndarray of shape (n_samples, n_features)
-            A Dask collection if X is one, computed when it is asked for.
-        """
-        learner = self.learner_
-        if is_dask(X):
-            names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
-            return lazily(self, "inverse_transform", X, Columns(names, learner.dtype))
-        codes = codes_array(X)
-        if codes.shape[1] != self._n_features_out:
-            raise ValueError(
-                f"X has {codes.shape[1]} columns, but codes have n_components = "
-                f"{self._n_features_out}. Give what `transform` returns."
-            )
-        return learner.decode(codes)
-
-    def _spreads(self, X: Any, plan: Plan) -> bool:
-        if is_frame(X) or X.ndim != 2 or plan.engine is not BROYDEN or plan.rule.shrink > 0.0:
-            return False
-        return sum(width != 0 for width in X.chunks[1]) > 1
-
-    @property
-    def _n_features_out(self) -> int:
-        learner = self.learner_
-        return learner.engine.n_components(learner.state)
+    def _distributed(
+        self, X: Any, config: AnyConfig, client: Any, n_tasks: int | None
+    ) -> Source | None:
+        shrinks = isinstance(config, BroydenConfig) and config.shrink > 0.0
+        if n_tasks is None and not shrinks and is_cut_along_columns(X):
+            return FeatureSource(X, client, self.n_components)
+        return super()._distributed(X, config, client, n_tasks)

@@ -1,45 +1,90 @@
-"""What the estimators say beyond a filled value: how sure they are, and what comes next."""
+"""Estimators of the factor model: standard deviations, intervals, draws and forecasts."""
 
-from typing import Any
+import math
+import warnings
+from dataclasses import replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 
 from ..adapters.dask.lazy import EACH, LIKE, Columns, is_dask, lazily
-from ..core import conformal as histogram
 from ..core.blocks import dense_with_holes
-from ..core.checks import checked_count, checked_number
-from ..core.factor import predict as encode
-from ..core.factor.engine import BAYES, explained
-from ..core.factor.state import Model, Vector
-from ..core.factor.temporal import fill_in_time, forecast
-from ..core.finite import made_finite, quiet, within_range
-from .frames import like_frame
-from .parameters import plan_of
+from ..core.checks import checked_count, checked_level
+from ..core.engines import AnyConfig
+from ..core.factor.config import FactorConfig
+from ..core.factor.engine import FACTOR, FactorEngine
+from ..core.prediction import Prediction
+from ..streams import Source
+from .base import BaseFactorizer
+from .diagnostics import OUT_OF_ORDER
+from .parameters import checked_flag
+from .validation import is_out_of_order
+
+# Without `max_iter`, a fit makes at most 3 passes to learn from at least 4000 rows.
+ENOUGH_ROWS, MAX_PASSES = 4000, 3
 
 
-def _knows_noise(model: Any) -> bool:
-    """Whether the parameters are of a model that has likelihoods; scikit-learn asks."""
-    return plan_of(model).engine is BAYES
+class PredictiveFactorizer(BaseFactorizer):
+    """The factor model: its predictions come with their uncertainty."""
 
+    _engine: ClassVar[FactorEngine] = FACTOR
 
-def _width(errors: NDArray[np.float64], level: float) -> float:
-    """How many deviations hold this share of errors."""
-    level = checked_number("level", level, "between 0 and 1", "try 0.9", 0.0, 1.0)
-    if not 0.0 < level < 1.0:
-        raise ValueError(f"level must be between 0 and 1 (try 0.9), got {level}.")
-    return histogram.quantile(errors, level)
+    forget_factor: float
+    center: bool
+    scale: bool
+    noise: str
+    robust: bool
+    temporal: bool | None
 
+    # -- parameters -------------------------------------------------------------------------
 
-class BeliefMixin:
-    """Deviations, intervals, draws, likelihoods and forecasts of the model that was found."""
+    def _config(self, temporal: bool) -> FactorConfig:
+        if self.temporal is not None:
+            temporal = checked_flag("temporal", self.temporal)
+        return FactorConfig(
+            n_components=self.n_components,
+            forget_factor=self.forget_factor,
+            center=checked_flag("center", self.center),
+            scale=checked_flag("scale", self.scale),
+            noise=self.noise,
+            robust=checked_flag("robust", self.robust),
+            temporal=temporal,
+        )
+
+    def _continued(self, config: AnyConfig, fitted: AnyConfig) -> FactorConfig:
+        assert isinstance(config, FactorConfig)
+        assert isinstance(fitted, FactorConfig)
+        return replace(
+            config,
+            n_components=fitted.n_components,
+            center=fitted.center,
+            scale=fitted.scale,
+            noise=fitted.noise,
+            temporal=fitted.temporal if self.temporal is None else config.temporal,
+        )
+
+    def n_passes(self, source: Source) -> int:
+        """How many passes `fit` makes over a source: more over short tables.
+
+        Rows of which less than half is observed count for less.
+        """
+        if self.max_iter is not None or not source.n_rows:
+            return super().n_passes(source)
+        n_rows = source.n_rows * min(1.0, max(2.0 * source.share, 1.0 / ENOUGH_ROWS))
+        return max(1, min(MAX_PASSES, math.ceil(ENOUGH_ROWS / n_rows)))
+
+    def _check_order(self, X: Any) -> None:
+        if self.temporal is None and is_out_of_order(X):
+            warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=5)
+
+    # -- predictions ------------------------------------------------------------------------
 
     def complete(self, X: Any, return_std: bool = False) -> Any:
-        """Fill what is missing in X; what is observed stays as it is, bit for bit.
+        """Fill what is missing in X; observed entries stay as they are, bit for bit.
 
-        Rows of a model that is in time are taken as consecutive.
+        A temporal model takes the rows as consecutive.
 
         Parameters
         ----------
@@ -54,25 +99,22 @@ class BeliefMixin:
         std : ndarray of shape (n_samples, n_features)
             If `return_std`.
 
-        Of a Dask collection both are Dask collections, computed when they are asked for.
+        Of a Dask collection both are Dask collections, computed when they are needed.
         """
-        if is_dask(X):
-            learner = self.learner_  # type: ignore[attr-defined]
-            names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
-            also = [Columns(names, np.float64)] if return_std else []
-            return lazily(self, "complete", X, LIKE, *also, return_std=return_std)
         if not return_std:
-            return self._like(X, self._filled(X))  # type: ignore[attr-defined]
-        filled, deviations, errors = self._with_deviations(X)
-        with quiet():
-            deviations = within_range(histogram.calibration(errors) * deviations)
-        return self._like(X, filled), deviations
+            return super().complete(X)
+        if is_dask(X):
+            learner = self.learner_
+            names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
+            return lazily(self, "complete", X, LIKE, Columns(names, np.float64), return_std=True)
+        prediction = self._predicted(X)
+        return self._like(X, prediction.mean), prediction.std
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
-        """Bounds that hold each missing entry with about the given probability.
+        """Bounds that contain each missing entry with about the given probability.
 
-        The widths are conformal: entries that were hidden while the model learned say how many
-        predictive deviations hold that share of the errors. Observed entries are their own bounds.
+        The widths are conformal: they are the quantile of the errors of held-out entries, in units
+        of their predictive standard deviation. Observed entries are their own bounds.
 
         Parameters
         ----------
@@ -86,18 +128,15 @@ class BeliefMixin:
         """
         if is_dask(X):
             return lazily(self, "interval", X, LIKE, LIKE, level=level)
-        filled, deviations, errors = self._with_deviations(X)
+        level = checked_level("level", level)
         rows = self._given(X)
-        with quiet():
-            half = _width(errors, level) * deviations
-            sides = (within_range(filled + side * half) for side in (-1.0, 1.0))
-            low, high = (self._bounded(side, rows) for side in sides)
+        low, high = (self._bounded(side, rows) for side in self._predicted(X).interval(level))
         return self._like(X, low), self._like(X, high)
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> NDArray[Any]:
         """Draw the missing entries of X jointly, for multiple imputation.
 
-        Each row by itself: what neighbouring rows tell where rows are in time is left out.
+        Each row is drawn given its own entries only, also by a temporal model.
 
         Parameters
         ----------
@@ -111,18 +150,12 @@ class BeliefMixin:
         draws : ndarray of shape (n, n_samples, n_features)
         """
         count = checked_count("n", n, "how many draws")
-        model, rows = self._belief(), self._given(X)
-        seed = check_random_state(random_state).randint(2**31)
-        with quiet():
-            drawn = np.array(list(encode.draw(model, rows, count, np.random.default_rng(seed))))
-            middle, missing = encode.fill(model, rows).rows, np.isnan(dense_with_holes(rows))
-            spread = histogram.calibration(model.histogram) * (drawn - middle)
-            drawn = np.where(missing, middle + spread, drawn)
-        return self._bounded(made_finite(drawn, rows), rows)
+        rows, seed = self._given(X), check_random_state(random_state).randint(2**31)
+        rng = np.random.default_rng(seed)
+        return self._bounded(self.learner_.sample(rows, count, rng, self.current_config()), rows)
 
-    @available_if(_knows_noise)  # type: ignore[untyped-decorator, unused-ignore]
     def score_samples(self, X: Any) -> NDArray[np.float64]:
-        """Log-likelihood of what is observed of each row.
+        """Log-likelihood of the observed entries of each row.
 
         Parameters
         ----------
@@ -134,18 +167,16 @@ class BeliefMixin:
         """
         if is_dask(X):
             return lazily(self, "score_samples", X, EACH)
-        model, rows = self._belief(), self._given(X)
-        with quiet():
-            return made_finite(encode.log_likelihood(model, rows), rows)
+        return self.learner_.log_likelihood(self._given(X), self.current_config())
 
     def forecast(self, steps: int = 1, level: float | None = None) -> Any:
-        """The rows that follow the last one; needs rows in time.
+        """The rows that follow the last one; needs a temporal model.
 
         Parameters
         ----------
         steps : int, default=1
         level : float or None, default=None
-            If given, bounds that hold each value with about this probability are returned as well.
+            If given, bounds that contain each value with about this probability are returned, too.
 
         Returns
         -------
@@ -154,119 +185,92 @@ class BeliefMixin:
             If `level` is given.
         """
         count = checked_count("steps", steps, "how many rows ahead")
-        model = self._belief()
-        if model.memory is None:
-            raise ValueError(
-                "A forecast needs rows in time: fit a frame with a DatetimeIndex, or set "
-                "in_time=True."
-            )
-        means, deviations = forecast(model, count)
+        level = None if level is None else checked_level("level", level)
+        ahead = self.learner_.forecast(count, self.current_config())
         if level is None:
-            return self._bounded(means)
-        half = _width(model.memory.ahead, level) * deviations
-        return self._bounded(means), self._bounded(means - half), self._bounded(means + half)
+            return self._bounded(ahead.mean)
+        low, high = ahead.interval(level)
+        return self._bounded(ahead.mean), self._bounded(low), self._bounded(high)
 
-    # -- what was found ---------------------------------------------------------------------
-
-    @property
-    def n_components_(self) -> int:
-        """Components that stand out of the noise; at most `n_components`."""
-        state = self.learner_.state  # type: ignore[attr-defined]
-        if isinstance(state, Model):
-            return int(state.used.sum())
-        return int(state.C.shape[1])
+    # -- estimates --------------------------------------------------------------------------
 
     @property
     def mean_(self) -> NDArray[np.float64]:
         """Mean of each feature."""
-        model = self._found()
-        return model.center + model.one * model.noise * model.C[:, -1].astype(np.float64)
+        return self._engine.mean(self.learner_.state)
 
     @property
     def scale_(self) -> NDArray[np.float64]:
-        """Unit of each feature: its deviation at the head of the stream, or one for all."""
-        return self._found().unit.copy()
+        """Unit of each feature: its standard deviation in the first rows, or one for all."""
+        return self._engine.scale(self.learner_.state)
 
     @property
-    def noise_variance_(self) -> Any:
-        """Variance of the noise of each feature; one number if they share it."""
-        model = self._found()
-        variance = model.noise**2
-        return variance if model.settings.noise == "feature" else float(variance.mean())
+    def noise_variance_(self) -> NDArray[np.float64] | float:
+        """Variance of the noise of each feature; one number if it is isotropic."""
+        return self._engine.noise_variance(self.learner_.state)
 
     @property
     def explained_variance_(self) -> NDArray[np.float64]:
-        """Variance that each component explains, falling; in units of `scale_` if scaled."""
-        return explained(self._found())
+        """Variance that each component explains, descending; in units of `scale_` if scaled."""
+        return self._engine.explained_variance(self.learner_.state)
 
     @property
     def explained_variance_ratio_(self) -> NDArray[np.float64]:
-        """The same as a share of all variance, that of the noise included."""
-        model = self._found()
-        each = explained(model)
-        unit = model.unit if model.settings.scale else 1.0
-        return each / (each.sum() + np.sum((model.noise / unit) ** 2))
+        """The same as a share of the total variance, noise included."""
+        return self._engine.explained_variance_ratio(self.learner_.state)
 
     @property
     def outliers_(self) -> NDArray[np.int64]:
-        """Of each feature, how many entries were taken for outliers."""
-        return self._found().outliers.copy()
+        """How many entries of each feature counted as outliers in the last pass."""
+        return self._engine.outlier_counts(self.learner_.state)
 
     @property
     def recent_error_(self) -> float:
         """As `prequential_error_`, of the last rows only: it rises when the data change."""
-        residual, energy = self._found().judged[1]
-        return float(np.sqrt(residual / energy)) if energy > 0.0 else float("nan")
+        return self._engine.recent_error(self.learner_.state)
 
     @property
     def residuals_(self) -> NDArray[np.float64]:
-        """What the model does not explain of the last rows that it has learned from.
+        """Residuals of the last row that was learned, or of up to 2048 rows of a temporal model.
 
-        Of the last row; of up to 2048 rows if they are in time. NaN where entries are missing.
+        NaN where entries are missing.
         """
-        self._found()
-        rows = self.learner_.last_rows  # type: ignore[attr-defined]
+        learner, config = self.learner_, self.current_config()
+        rows = learner.last_rows
         if rows is None:
-            raise AttributeError("A model of an older file does not hold its last rows.")
-        model = self._belief()
-        return rows.astype(np.float64) - encode.decode(model, encode.encode(model, rows))
+            raise AttributeError("This model does not hold its last rows.")
+        return rows.astype(np.float64) - learner.decode(learner.encode(rows, config))
 
     # -- inside -----------------------------------------------------------------------------
 
-    def _found(self) -> Model:
-        state = self.learner_.state  # type: ignore[attr-defined]
-        if not isinstance(state, Model):
-            raise AttributeError(
-                "A model whose rule is given in full, as memory=0 is, finds neither mean nor noise."
-            )
-        return state
-
-    def _belief(self, rule: Any = None) -> Model:
-        learner = self.learner_  # type: ignore[attr-defined]
-        state = learner.used(rule or self._plan(learner).rule)  # type: ignore[attr-defined]
-        if not isinstance(state, Model):
-            raise ValueError(
-                "A rule that is given in full, as memory=0 is, knows nothing of noise: leave "
-                "memory out to be told how sure the model is."
-            )
-        return state
-
     def _given(self, X: Any) -> Any:
-        return self._rows(self.learner_, X)  # type: ignore[attr-defined]
+        return self._rows(self.learner_, X)
 
-    def _with_deviations(self, X: Any) -> tuple[NDArray[Any], NDArray[np.float64], Vector]:
-        """Filled rows, the deviation of each entry, and the histogram of errors in these units."""
-        model, rows = self._belief(self._rule_for(X)), self._given(X)  # type: ignore[attr-defined]
-        fill = fill_in_time if model.memory is not None else encode.fill
-        with quiet():
-            filled, deviations = fill(model, rows, deviations=True)
-        assert deviations is not None
-        filled = self._bounded(made_finite(filled, rows), rows)
-        return filled, made_finite(deviations, rows), encode.errors_of(model)
+    def _filled(self, X: Any) -> NDArray[Any]:
+        rows = self._given(X)
+        return self._bounded(self.learner_.fill(rows, self._config_for(X)), rows)
 
-    def _like(self, X: Any, filled: NDArray[Any]) -> Any:
-        return like_frame(X, filled, self.learner_.feature_names)  # type: ignore[attr-defined]
+    def _predicted(self, X: Any) -> Prediction:
+        rows = self._given(X)
+        prediction = self.learner_.predict(rows, self._config_for(X), std=True)
+        return replace(prediction, mean=self._bounded(prediction.mean, rows))
+
+    def _config_for(self, X: Any) -> AnyConfig:
+        """The config by which rows are filled: not from neighbours if an index is not in order."""
+        config = self.current_config()
+        assert isinstance(config, FactorConfig)
+        if config.temporal and is_out_of_order(X):
+            warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=5)
+            return replace(config, temporal=False)
+        return config
 
     def _bounded(self, values: NDArray[Any], rows: Any = None) -> NDArray[Any]:
-        """Values within what the user allows, but for those that the rows observe."""
+        """Predicted values within what the user allows, except those that the rows observe."""
+        bounded = self.allowed(values)
+        if rows is None or bounded is values:
+            return bounded
+        return np.where(np.isnan(dense_with_holes(rows)), bounded, values)
+
+    def allowed(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Predicted values as the parameters allow them."""
         return values

@@ -1,4 +1,4 @@
-"""Room for the next dictionary, so that a single row need not copy all of it."""
+"""Memory for the next dictionary, so that a single row need not copy all of it."""
 
 import math
 import sys
@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-# A dictionary smaller than this is copied faster than the features of a row are looked at.
+# A dictionary smaller than this is copied faster than the features of a row are examined.
 SMALL_DICTIONARY = 1 << 14
 
 
-class SecondCopy:
+class DoubleBuffer:
     """The dictionary before the last row, to be written into for the next one.
 
     Parameters
@@ -30,8 +30,8 @@ class SecondCopy:
         self._array, self._after, self._stale = array, after, stale
 
     def up_to_date(self, C: NDArray[Any]) -> NDArray[Any]:
-        """An array equal to C that nobody uses."""
-        # Held here and by the call itself; by anybody else who has kept an older state, too.
+        """An array equal to C that nothing else refers to."""
+        # Two references are this object's and the call's; a third is an older state that is held.
         if sys.getrefcount(self._array) > 2 or not self._array.flags.writeable:
             return C.copy()
         if self._stale is None or C is not self._after:
@@ -42,7 +42,7 @@ class SecondCopy:
 
 
 def observed_features(row: Any, C: NDArray[Any]) -> NDArray[Any] | None:
-    """Features of which a row observes something; None if it may be all."""
+    """Features that a row observes; None if it may be all of them."""
     if scipy.sparse.issparse(row):
         return row.tocsr().indices.copy()
     if C.size < SMALL_DICTIONARY or math.isfinite(row.sum()):

@@ -186,13 +186,13 @@ class _Fit:
             passes.finish()
         self._saver.save(self.at.snapshot, self.at.place)
 
-    def _conclude(self) -> None:
+    def _finalize(self) -> None:
         """Let the learner find what only the end of a fit can tell."""
         learner, source = self._learner, self._source
         if not source.rereadable:
             return
-        learner.conclude(
-            lambda: source.some_rows(learner.engine.sample_rows(source.n_features)),
+        learner.finalize(
+            lambda: source.some_rows(learner.engine.n_finalize_rows(source.n_features)),
             lambda: source.last_rows(LAST_ROWS),
         )
 
@@ -212,10 +212,11 @@ class _Fit:
                 self._between_blocks()
         if self._learner.n_seen == 0:
             raise DataError(f"{self._source.name}: no rows.")
-        self._learner.settle()
+        self._learner.close_head()
 
     def _blocks(self, position: Position) -> Blocks:
-        source, batch_size = self._source, self._learner.config.batch_size or 1
+        source, learner = self._source, self._learner
+        batch_size = learner.engine.batch_size(learner.config)
         length = rows_per_block(source.n_features, source.dtype, batch_size)
         if WHOLE_BATCHES % batch_size == 0 and (
             WHOLE_BATCHES * source.n_features * source.dtype.itemsize <= WHOLE_BYTES
@@ -240,7 +241,7 @@ class _Fit:
         learner = self._learner
         rows = max(
             PIPE_ROWS,
-            learner.engine.rows_needed(
+            learner.engine.n_start_rows(
                 learner.config, learner.n_components, self._source.n_features
             ),
         )
@@ -250,10 +251,10 @@ class _Fit:
         """Go to the beginning of the next pass, or to the end."""
         place, error = self.at.place, self._learner.error
         gained = place.error_before - error
-        if self._learner.judges or gained != 0.0:  # else nothing was judged in this pass
+        if self._learner.scores_next_rows or gained != 0.0:  # else nothing was judged in this pass
             stop = stop or (self._tol > 0.0 and gained < self._tol * place.error_before)
         if stop or place.number >= self._max_iter:
-            self._conclude()
+            self._finalize()
             place = replace(place, finished=True)
         else:
             random = self._rng.get_state(legacy=False)
@@ -275,7 +276,7 @@ class _Fit:
             number=place.number,
             max_iter=self._max_iter,
             n_rows=snapshot.n_seen,
-            error=0.0 if snapshot.now is None else snapshot.now.totals.error,
+            error=0.0 if snapshot.learned is None else snapshot.learned.totals.error,
             done=1.0 if place.finished else done,
             finished=place.finished,
         )

@@ -1,4 +1,4 @@
-"""One learner of several that went on from the same start."""
+"""Merge learners that continued from the same start."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,28 +9,29 @@ from .learner import Learner
 
 
 def merge_learners(start: Learner, parts: Sequence[Learner]) -> Learner:
-    """A learner that has learned what all of the parts have; they stay as they are.
+    """A new learner that has learned what all of the parts have.
 
     Parameters
     ----------
     start : Learner
-        What all parts went on from.
+        The learner that all parts continued from.
     parts : sequence of Learner
     """
-    engine, now = start.engine, start.now
-    if now.head is not None:
+    engine, learned = start.engine, start.learned
+    if learned.head is not None:
         raise MergeError(
-            f"the start has seen {now.n_seen} rows, too few for its first dictionary to be "
-            f"settled: let it learn from more rows before parts go on from it"
+            f"the start has seen {learned.n_seen} rows, too few for its first dictionary to be "
+            f"final: let it learn from more rows before parts continue from it"
         )
     for part in parts:
         if (part.engine.name, part.feature_names) != (engine.name, start.feature_names):
-            raise MergeError("they are of another kind, or have other features, than the start")
-    nows = [part.now for part in parts]
-    state = merge_states(now.state, [each.state for each in nows], engine.gather, engine.merged)
+            raise MergeError("they have another algorithm, or other features, than the start")
+    ends = [part.learned for part in parts]
+    states = [end.state for end in ends]
+    state = merge_states(learned.state, states, engine.evidence, engine.merge)
     residual, energy = (
         max(before + sum(after - before for after in afters), 0.0)
-        for before, *afters in zip(now.totals, *(each.totals for each in nows), strict=True)
+        for before, *afters in zip(learned.totals, *(end.totals for end in ends), strict=True)
     )
-    merged = replace(now, state=state, totals=Info(residual, energy), last=nows[-1].last)
-    return Learner.from_snapshot(replace(start.snapshot(), now=merged))
+    merged = replace(learned, state=state, totals=Info(residual, energy), last=ends[-1].last)
+    return Learner.from_snapshot(replace(start.snapshot(), learned=merged))

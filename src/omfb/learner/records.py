@@ -17,7 +17,7 @@ from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
 from .row_blocks import together
-from .snapshot import Now, Snapshot
+from .snapshot import Learned, Snapshot
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGEST_SEED = 2**64 - 1
@@ -35,10 +35,10 @@ class Parts:
 
 def parts_of(snapshot: Snapshot) -> Parts:
     """The parts of a snapshot; a ValueError if they could not be read again."""
-    now = snapshot.now
-    if now is None:
-        raise ValueError("Nothing was learned yet: there is nothing to keep.")
-    state = None if now.state is None else snapshot.engine.at_hand(now.state)
+    learned = snapshot.learned
+    if learned is None:
+        raise ValueError("Nothing was learned yet: there is nothing to save.")
+    state = None if learned.state is None else snapshot.engine.to_local(learned.state)
     try:
         if state is not None:
             snapshot.engine.check(state)
@@ -56,13 +56,13 @@ def parts_of(snapshot: Snapshot) -> Parts:
         "config": None if state is not None else flatten(snapshot.config, "config", tensors),
         "state": None if state is None else flatten(state, "state", tensors),
         "totals": {
-            "residual": plain(now.totals.residual, "residual"),
-            "energy": plain(now.totals.energy, "energy"),
+            "residual": plain(learned.totals.residual, "residual"),
+            "energy": plain(learned.totals.energy, "energy"),
         },
-        "head": _head_parts(now.head, tensors),
+        "head": _head_parts(learned.head, tensors),
     }
-    if now.last:
-        tensors["head.last"] = together(now.last)
+    if learned.last:
+        tensors["head.last"] = together(learned.last)
     return Parts(header, tensors)
 
 
@@ -125,13 +125,13 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
     demand(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
     info = Info(totals.residual, totals.energy)
     demand(math.isfinite(info.error), "an error beyond all numbers")
-    now = Now(
+    learned = Learned(
         state,
         info,
         _head(header["head"], tensors, n_features),
         _last(tensors, n_features),
     )
-    return Snapshot(n_components, config, init, seed, names, engine, now)
+    return Snapshot(n_components, config, init, seed, names, engine, learned)
 
 
 @dataclass(frozen=True)

@@ -1,32 +1,33 @@
-"""What a learner is at one moment: whole things that are exchanged, and that nobody writes into."""
+"""What a learner is at one moment: immutable records that are exchanged as a whole."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.engine import AnyState, Engine, Init
+from ..core.engine import AnyState, Init
+from ..core.engines import AnyConfig, AnyEngine
 from ..core.info import Info
 
-NOTHING = Info(0.0, 0.0)
+NO_ENERGY = Info(0.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
-    """All that learning changes, exchanged as one thing. Nobody writes into it.
+class Learned:
+    """All that learning changes. It is replaced as a whole, never written into.
 
     Attributes
     ----------
     state : AnyState or None
-        None while the stream is young and nobody has asked for it.
+        None while the stream is young and the state was not needed yet.
     totals : Info
         Energies of the pass so far.
     head : ndarray, sparse matrix or None
         The rows so far, while every new row may still enter the first dictionary.
     last : tuple of ndarray or sparse matrix
-        The last rows, if the engine wants them, in blocks as they came.
+        The last rows, if the engine needs them, in blocks as they came.
     """
 
     state: AnyState | None
-    totals: Info = NOTHING
+    totals: Info = NO_ENERGY
     head: Any = None
     last: tuple[Any, ...] = ()
 
@@ -40,17 +41,20 @@ class Now:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All that a learner is at one moment; later rows leave it alone. Taking one costs nothing."""
+    """All that a learner is at one moment; rows learned later do not change it.
+
+    Taking one copies nothing.
+    """
 
     n_components: int | None
-    config: Any
+    config: AnyConfig
     init: Init
     seed: int
     feature_names: list[str] | None
-    engine: Engine
-    now: Now | None
+    engine: AnyEngine
+    learned: Learned | None
 
     @property
     def n_seen(self) -> int:
         """Rows learned from, in all passes."""
-        return 0 if self.now is None else self.now.n_seen
+        return 0 if self.learned is None else self.learned.n_seen

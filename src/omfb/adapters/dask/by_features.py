@@ -1,12 +1,13 @@
-"""A fit by many machines, each with some of the features: the dictionary is nowhere as a whole.
+"""A fit by features on a cluster: the dictionary is sharded, no machine holds all of it.
 
-The columns of a Dask array are cut into slices, and so is the dictionary. For each step slices add
-up what they know, the client decides in small space, and each slice learns (`omfb.core.slices`):
-the rule to rounding, as on one machine and in the same order of rows.
+The columns of a Dask array are cut into slices, and so is the dictionary. For each step the sums
+over slices are added up, the client solves in the reduced space, and each slice is updated
+(`omfb.core.broyden.sharded`): the algorithm of one machine up to rounding, with the same order of
+rows.
 
-All of it are pure functions as tasks of a scheduler, which keeps what each slice was made from: its
-chunks, and what was decided. So slices that are lost with a worker are made again by others, and
-no others for it, with the same result.
+All of it are pure functions, and the scheduler keeps the inputs of each slice: its chunks and the
+client's solutions. So slices that are lost with a worker are computed again, and only those, with
+the same result.
 """
 
 import hashlib
@@ -14,13 +15,14 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...core.blocks import too_large
-from ...core.broyden.engine import usual_components
+from ...core.broyden.config import BroydenConfig
+from ...core.broyden.engine import default_components
 from ...core.broyden.init import scale_of, window_length
 from ...core.broyden.precision import recompute_due
 from ...core.broyden.sharded import (
@@ -42,16 +44,23 @@ from ...core.broyden.step import state_before
 from ...core.info import Info
 from ...core.linalg.rows import Matrix
 from ...learner.learner import Learner
-from ...learner.snapshot import NOTHING, Now, Snapshot
+from ...learner.snapshot import NO_ENERGY, Learned, Snapshot
 from ...streams.base import Blocks, DataError, Position, find_infinity, infinity_error
 from ...streams.blocks import as_rows, check_kind, float_type
 from ...streams.grouped import GroupedSource
-from .feature_tasks import Tasks, homes_of
+from .feature_tasks import Tasks, hosts_of
 from .futures import finished, gathered
-from .sharded import SPREAD, slices_of, spread
+from .sharded import SHARDED, is_dask, sharded, slices_of
 
-# Chunks, and rows of each, that tell whether data are the same.
-TELLING_CHUNKS, TELLING_ROWS = 3, 16
+# Chunks, and rows of each, of the fingerprint.
+FINGERPRINT_CHUNKS, FINGERPRINT_ROWS = 3, 16
+
+
+def is_cut_along_columns(X: Any) -> bool:
+    """Whether X is a Dask array with several chunks of columns."""
+    if not is_dask(X) or hasattr(X, "to_dask_array") or X.ndim != 2:
+        return False
+    return sum(width != 0 for width in X.chunks[1]) > 1
 
 
 class Rows(NamedTuple):
@@ -61,15 +70,15 @@ class Rows(NamedTuple):
     slices: list[Any]
 
 
-class Features(GroupedSource):
-    """Rows of a Dask array, cut along its columns. What a block of it holds are futures.
+class FeatureSource(GroupedSource):
+    """Rows of a Dask array, cut along its columns. Its blocks hold futures.
 
     Parameters
     ----------
     X : dask.array.Array
     client : distributed.Client
     n_components : int or None
-        Of the dictionary that is learned: it tells how many rows are worth a step.
+        Atoms of the dictionary: they decide how many rows make a step.
     """
 
     name = "the Dask array"
@@ -80,7 +89,7 @@ class Features(GroupedSource):
             X = X.compute_chunk_sizes()
         check_kind(X.dtype, self.name)
         X = X.rechunk({1: tuple(width for width in X.chunks[1] if width > 0)})
-        self._client, self._r = client, n_components or usual_components(X.shape[1])
+        self._client, self._r = client, n_components or default_components(X.shape[1])
         self._X = X  # or the scheduler might forget chunks that are in memory
         self._chunks = X.to_delayed()
         self._graph = dict(self._chunks[0, 0].dask)
@@ -116,29 +125,32 @@ class Features(GroupedSource):
         the first dictionary.
         """
         chunks: dict[int, list[Any]] = {}
-        waiting: list[NDArray[np.int64]] = []
+        pending: list[NDArray[np.int64]] = []
         after = position
         for numbers, after in super().blocks(length, shuffle, rng, position):
-            waiting.append(numbers)
-            count = sum(map(len, waiting))
+            pending.append(numbers)
+            count = sum(map(len, pending))
             if count >= window_length(self._r) and count + length > self._longest:
-                yield self._rows(np.concatenate(waiting), chunks), after
-                waiting = []
-        if waiting:
-            yield self._rows(np.concatenate(waiting), chunks), after
+                yield self._rows(np.concatenate(pending), chunks), after
+                pending = []
+        if pending:
+            yield self._rows(np.concatenate(pending), chunks), after
 
     def learn(self, learner: Learner, block: Rows, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Let a learner learn from rows; all features are observed by them."""
         snapshot = learner.snapshot()
-        now = snapshot.now
+        learned = snapshot.learned
         with Tasks(self._client, len(self._widths)) as tasks:
             try:
-                state: Any = self._started(tasks, snapshot, block) if now is None else now.state
+                state: Any = (
+                    self._started(tasks, snapshot, block) if learned is None else learned.state
+                )
                 state, info = self._learned(tasks, state, block)
             except (ValueError, ArithmeticError) as error:
                 raise self._named(tasks, error, block) from error
-        totals = NOTHING if now is None else now.totals
-        learner.restore(replace(snapshot, engine=SPREAD, now=Now(state, totals.plus(info))))
+        totals = NO_ENERGY if learned is None else learned.totals
+        after = Learned(state, totals.plus(info))
+        learner.restore(replace(snapshot, engine=SHARDED, learned=after))
         return np.zeros_like(unseen)
 
     def fraction(self, position: Position) -> float | None:
@@ -151,8 +163,8 @@ class Features(GroupedSource):
 
     def fingerprint(self) -> dict[str, Any]:
         """See `Source.fingerprint`: by the first rows of some chunks."""
-        which = np.linspace(0, self.n_groups() - 1, TELLING_CHUNKS).astype(int)
-        numbers = np.concatenate([next(self.read(at, 0))[:TELLING_ROWS] for at in which])
+        which = np.linspace(0, self.n_groups() - 1, FINGERPRINT_CHUNKS).astype(int)
+        numbers = np.concatenate([next(self.read(at, 0))[:FINGERPRINT_ROWS] for at in which])
         with Tasks(self._client, len(self._widths)) as tasks:
             rows = self._rows(np.unique(numbers), {})
             digests = gathered(self._client, tasks.each(digest_of, rows.slices))
@@ -165,23 +177,23 @@ class Features(GroupedSource):
 
     def _rows(self, numbers: NDArray[np.int64], chunks: dict[int, list[Any]]) -> Rows:
         """The rows of these numbers; of `chunks` those that they lie in are kept for the next."""
-        homes = homes_of(self._client, len(self._widths))
+        hosts = hosts_of(self._client, len(self._widths))
         needed = np.unique(self._group_of(numbers)).tolist()
         for group in set(chunks) - set(needed):
             del chunks[group]
         for group in needed:
             if group not in chunks:
                 chunks[group] = [
-                    self._client.compute(self._apart(chunk.key), **home)
-                    for chunk, home in zip(self._chunks[group], homes, strict=True)
+                    self._client.compute(self._apart(chunk.key), **host)
+                    for chunk, host in zip(self._chunks[group], hosts, strict=True)
                 ]
         lie_in = np.searchsorted(needed, self._group_of(numbers))
         within = numbers - self._edges[self._group_of(numbers)]
         slices = [
             self._client.submit(
-                rows_of, [chunks[group][at] for group in needed], lie_in, within, pure=False, **home
+                rows_of, [chunks[group][at] for group in needed], lie_in, within, pure=False, **host
             )
-            for at, home in enumerate(homes)
+            for at, host in enumerate(hosts)
         ]
         return Rows(numbers, slices)
 
@@ -198,7 +210,7 @@ class Features(GroupedSource):
     # -- learning ---------------------------------------------------------------------------
 
     def _started(self, tasks: "Tasks", snapshot: Snapshot, block: Rows) -> State:
-        """The state before the first step; see `omfb.core.start`."""
+        """The state before the first step; see `omfb.core.broyden.init`."""
         r, init, seed = self._r, snapshot.init, snapshot.seed
         head = tasks.each(first_rows, block.slices, window_length(r))
         most = float(np.max(gathered(self._client, tasks.each(largest, head))))
@@ -212,7 +224,8 @@ class Features(GroupedSource):
         else:
             C = tasks.sent(np.split((init.T / scale).astype(self.dtype), self._firsts[1:]))
         G = tasks.sum(tasks.each(atom_products, C))
-        return state_before(snapshot.config, self._spread(C, len(G)), G, scale)
+        config = cast(BroydenConfig, snapshot.config)
+        return state_before(config, self._sharded(C, len(G)), G, scale)
 
     def _learned(self, tasks: "Tasks", state: State, block: Rows) -> tuple[State, Info]:
         """The state after some rows, and their energies."""
@@ -220,21 +233,21 @@ class Features(GroupedSource):
         C, Y = self._slices(tasks, state.C), block.slices
         if state.scale != 1.0:
             Y = tasks.each(np.multiply, Y, self.dtype.type(1.0 / state.scale))
-        small, total, at = without_features(state), NOTHING, 0
+        small, total, at = without_features(state), NO_ENERGY, 0
         for length in step_lengths(state, len(block.numbers), self._longest):
             here = slice(at, at + length)
             due = recompute_due(small.drift, m * r)
             sums = tasks.sum(tasks.each(addends_of, C, Y, here, due), Addends.plus)
             small, X, B, info = decide(small, sums, m)
-            # It goes with its task: to make a lost slice again takes no others.
-            change = tasks.one(as_it_is, (X, B))
+            # It goes with its task, so that a lost slice can be computed again without the others.
+            change = tasks.one(identity, (X, B))
             C = tasks.each(updated_by, C, Y, here, change)
             total, at = total.plus(info), at + length
         if small.G.diagonal().min() < 0.0:
-            # Rows of sizes so different that rounding took over: what C is counts.
+            # Rows of very different sizes have left G wrong by rounding: recompute it.
             small = replace(small, G=tasks.sum(tasks.each(atom_products, C)), drift=0)
         finished(self._client, C)
-        return replace(small, C=self._spread(C, r)), total.sound()
+        return replace(small, C=self._sharded(C, r)), total.sound()
 
     def _named(self, tasks: "Tasks", error: Exception, block: Rows) -> Exception:
         """The error, or the one that names what is wrong with the rows if something is."""
@@ -246,7 +259,7 @@ class Features(GroupedSource):
                     return infinity_error(self.name, None, row, column)
                 return DataError(
                     f"{self.name} has no value at row {row + 1}, column {column + 1} (the first "
-                    f"is 1), and rows that are spread over workers must be complete. Fit to "
+                    f"is 1), and a fit by features needs complete rows. Fit to "
                     f"X.rechunk({{1: -1}}), which joins the columns."
                 )
         return error
@@ -256,8 +269,8 @@ class Features(GroupedSource):
             return tasks.sent(np.split(C, self._firsts[1:]))
         return slices_of(C)
 
-    def _spread(self, C: list[Any], r: int) -> Any:
-        return spread(C, self._widths, r, self.dtype)
+    def _sharded(self, C: list[Any], r: int) -> Any:
+        return sharded(C, self._widths, r, self.dtype)
 
 
 # -- pure functions, done by workers ----------------------------------------------------------
@@ -265,7 +278,7 @@ class Features(GroupedSource):
 
 def rows_of(chunks: list[Any], lie_in: NDArray[np.intp], within: NDArray[np.int64]) -> NDArray[Any]:
     """A slice of some rows: which of the chunks each lies in, and which row of it that is."""
-    arrays = [as_rows(chunk, Features.name) for chunk in chunks]
+    arrays = [as_rows(chunk, FeatureSource.name) for chunk in chunks]
     if len(arrays) > 1:
         rows = np.empty((len(within), arrays[0].shape[1]), arrays[0].dtype)
         for at, array in enumerate(arrays):
@@ -307,8 +320,8 @@ def updated_by(
     return updated(_aligned(C), _aligned(Y)[here], *map(_aligned, change))
 
 
-def as_it_is(change: tuple[Matrix, Matrix]) -> tuple[Matrix, Matrix]:
-    """What a step tells the slices."""
+def identity(change: tuple[Matrix, Matrix]) -> tuple[Matrix, Matrix]:
+    """The solution of a step, as a task of its own."""
     return change
 
 

@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from .futures import gathered
 
-# So many are added up by one task.
-ADDED_AT_ONCE = 8
+# Parts that one task adds up.
+BRANCHES = 8
 
 
 class Tasks:
-    """The tasks of a block: of a fit that is interrupted they are taken back."""
+    """The tasks of a block; if the fit is interrupted, they are cancelled."""
 
     def __init__(self, client: Any, n_slices: int) -> None:
         self._client = client
-        self._homes = homes_of(client, n_slices)
+        self._hosts = hosts_of(client, n_slices)
         self._made: list[Any] = []
 
     def __enter__(self) -> Self:
@@ -30,7 +30,7 @@ class Tasks:
             self._client.cancel(self._made)
 
     def one(self, function: Any, *args: Any, **where: Any) -> Any:
-        """A task, wherever it is done."""
+        """A task, on any worker."""
         made = self._client.submit(function, *args, pure=False, **where)
         self._made.append(made)
         return made
@@ -38,14 +38,14 @@ class Tasks:
     def each(self, function: Any, *args: Any) -> list[Any]:
         """A task for each slice, where it lies; lists among the arguments have one for each."""
         return [
-            self.one(function, *(arg[at] if isinstance(arg, list) else arg for arg in args), **home)
-            for at, home in enumerate(self._homes)
+            self.one(function, *(arg[at] if isinstance(arg, list) else arg for arg in args), **host)
+            for at, host in enumerate(self._hosts)
         ]
 
     def sent(self, parts: list[NDArray[Any]]) -> list[Any]:
-        """Arrays of this process, one for each slice, as what tasks come to.
+        """Arrays of this process, one for each slice, as futures.
 
-        They go with the tasks: what is sent ahead would be lost with its worker.
+        They go with the tasks: scattered data would be lost with their worker.
         """
         import dask
 
@@ -53,20 +53,20 @@ class Tasks:
             return self.each(np.array, parts)
 
     def sum(self, parts: list[Any], add: Callable[[Any, Any], Any] = operator.add) -> Any:
-        """The sum of parts, brought here; in an order that follows from their number."""
-        while len(parts) > ADDED_AT_ONCE:
-            starts = range(0, len(parts), ADDED_AT_ONCE)
-            parts = [self.one(reduce, add, parts[at : at + ADDED_AT_ONCE]) for at in starts]
+        """The sum of parts, in an order that depends on their number only."""
+        while len(parts) > BRANCHES:
+            starts = range(0, len(parts), BRANCHES)
+            parts = [self.one(reduce, add, parts[at : at + BRANCHES]) for at in starts]
         total = reduce(add, gathered(self._client, parts))
-        self._made.clear()  # nothing is left to be taken back
+        self._made.clear()  # nothing is left to cancel
         return total
 
 
-def homes_of(client: Any, n_slices: int) -> list[dict[str, Any]]:
-    """Where the tasks of each slice are best done: neighbouring slices at the same host.
+def hosts_of(client: Any, n_slices: int) -> list[dict[str, Any]]:
+    """Where the tasks of each slice run best: adjacent slices on the same host.
 
-    A hint for the scheduler, so that a slice stays where it is: any other worker will do. Not the
-    worker itself: should all be away at once, tasks would wait for that very one for ever.
+    A hint for the scheduler, so that a slice stays where it is: any other worker will do. It names
+    hosts, not workers: if a named worker were lost, its tasks would wait for it for ever.
     """
     from distributed.comm import get_address_host
 

@@ -1,7 +1,7 @@
-"""Waiting for a cluster: for as long as it takes, but not for workers that never come.
+"""Waiting for the futures of a cluster: as long as it has workers, but not for ever without.
 
-Tasks of a cluster without workers wait for ever, and it can lose all it had: a worker that is lost,
-and is away 15 seconds later as well, is not replaced by Dask's own clusters any more.
+Tasks of a cluster without workers wait for ever, and a cluster can lose all of them: Dask's own
+clusters do not replace a worker that is still away after 15 seconds.
 """
 
 import asyncio
@@ -15,22 +15,22 @@ from numpy.typing import NDArray
 
 from ...streams.base import SourceLostError
 
-# Seconds after which to look whether there still are workers.
-LOOK_AFTER = 5.0
-# How long a cluster may have none, unless Dask is configured to say so.
-PATIENCE = "5 minutes"
+# Seconds between two looks at the number of workers.
+POLL_SECONDS = 5.0
+# How long a cluster may have none, unless Dask's configuration says otherwise.
+NO_WORKERS_TIMEOUT = "5 minutes"
 
 
 class ClusterError(SourceLostError):
-    """A cluster that can do no more.
+    """A cluster that cannot continue.
 
-    What was learned until then is in the checkpoint, but for a dictionary that was spread over it.
+    What was learned until then is in the checkpoint, unless the dictionary was sharded over it.
     """
 
 
-def client_at_hand() -> Any:
-    """The client of a cluster that is in use; None if there is none."""
-    if sys.modules.get("distributed") is None:  # nobody can have made one
+def current_client() -> Any:
+    """Dask's current client; None if there is none."""
+    if sys.modules.get("distributed") is None:  # then there can be no client
         return None
     from distributed import default_client
 
@@ -41,34 +41,34 @@ def client_at_hand() -> Any:
 
 
 def gathered(client: Any, futures: Any) -> Any:
-    """What futures come to, brought here."""
-    return patiently(client, lambda: client.gather(futures))
+    """The results of futures."""
+    return with_timeout(client, lambda: client.gather(futures))
 
 
 def finished(client: Any, futures: list[Any]) -> None:
-    """Wait for futures without asking for what they come to; the first error is raised."""
+    """Wait for futures without fetching their results; the first error is raised."""
     from distributed import wait as all_of
 
     def all_done() -> Any:
-        with client.as_current():  # it may not be the one that Dask would ask
+        with client.as_current():  # it may not be Dask's default client
             return all_of(futures)
 
-    patiently(client, all_done)
+    with_timeout(client, all_done)
     for future in futures:
         if future.status != "finished":
             gathered(client, future)
 
 
-def brought(X: Any) -> NDArray[Any]:
+def local_array(X: Any) -> NDArray[Any]:
     """A Dask array that is cut along its rows, as an array of this process."""
-    client = client_at_hand()
+    client = current_client()
     if client is None:
         return np.asarray(X)
     return np.concatenate(gathered(client, client.compute(X.to_delayed().ravel().tolist())))
 
 
-def patiently(client: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
-    """What a client answers, unless its cluster has no workers for too long."""
+def with_timeout(client: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
+    """What a client returns, unless its cluster has no workers for too long."""
     import dask
     from dask.utils import parse_timedelta
     from distributed import KilledWorker
@@ -76,17 +76,17 @@ def patiently(client: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
     async def answer() -> Any:
         return await ask()
 
-    named = dask.config.get("distributed.scheduler.no-workers-timeout", None) or PATIENCE
-    left = patience = parse_timedelta(named)
-    look_after = min(LOOK_AFTER, patience)
+    named = dask.config.get("distributed.scheduler.no-workers-timeout", None) or NO_WORKERS_TIMEOUT
+    left = timeout = parse_timedelta(named)
+    poll_seconds = min(POLL_SECONDS, timeout)
     coming = asyncio.run_coroutine_threadsafe(answer(), client.loop.asyncio_loop)
     try:
-        while not wait([coming], look_after).done:
-            left = patience if client.nthreads() else left - look_after
+        while not wait([coming], poll_seconds).done:
+            left = timeout if client.nthreads() else left - poll_seconds
             if left <= 0.0:
                 raise ClusterError(
                     f"The cluster has had no workers for {named}. Start some, and fit with "
-                    f"checkpoint= and resume=True to go on; Dask's distributed.scheduler."
+                    f"checkpoint= and resume=True to continue; Dask's distributed.scheduler."
                     f"no-workers-timeout says how long to wait for them."
                 )
         return coming.result()

@@ -1,30 +1,32 @@
-"""Answers about Dask collections: collections again, of which nothing is computed yet.
+"""Methods of a model applied to Dask collections: collections again, computed when needed.
 
-Each chunk of rows is answered by itself, by the model as it was when it was asked. So rows in time
-know their neighbours in the same chunk only.
+The model as it is at the call is applied to each chunk of rows separately. So a temporal model
+fills rows from their neighbours in the same chunk only.
 """
 
 from copy import copy
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from .sharded import codes_of, energies_of, is_dask, is_spread, needs_one_place, rows_of
+from ...core.info import Info
+from ...learner.learner import Learner
+from .sharded import codes_of, energies_of, is_dask, is_sharded, needs_one_place, rows_of
 
 __all__ = ["EACH", "LIKE", "Columns", "is_dask", "is_frame", "lazily", "lazy_score"]
 
 LIKE = "like"
-"""An answer of the shape of X, a frame if X is one."""
+"""A result of the shape of X, a frame if X is one."""
 EACH = "each"
-"""An answer with one number for each row."""
+"""A result with one number for each row."""
 
 
 BY_FEATURES = {"transform": codes_of, "inverse_transform": rows_of}
-"""What a dictionary that is spread over a cluster answers, by slices of the features."""
+"""Methods of a model whose dictionary is sharded over a cluster."""
 
 
 class Columns(NamedTuple):
-    """An answer with columns of its own."""
+    """A result with columns of its own."""
 
     names: list[str]
     dtype: Any
@@ -35,45 +37,59 @@ def is_frame(X: Any) -> bool:
     return hasattr(X, "to_dask_array")
 
 
-def lazily(model: Any, method: str, X: Any, *kinds: Any, **options: Any) -> Any:
-    """What a method of a model says of a Dask collection, one collection for each kind.
+class FittedModel(Protocol):
+    """An estimator, as far as Dask collections need it."""
+
+    @property
+    def learner_(self) -> Learner:
+        """The fitted learner."""
+
+    def current_state(self) -> Any:
+        """The state of the engine, under the parameters as they are."""
+
+    def score_held_out(self, X: Any) -> Info:
+        """Energies of held-out entries and of their errors."""
+
+
+def lazily(model: FittedModel, method: str, X: Any, *kinds: Any, **options: Any) -> Any:
+    """The results of a method on a Dask collection, one collection for each kind.
 
     Parameters
     ----------
-    model : OMFB or OMFBImputer
+    model : FittedModel
     method : str
     X : dask.array.Array or dask.dataframe.DataFrame
     *kinds : LIKE, EACH or Columns
-        What each answer is.
+        What each result is.
     **options
         For the method.
     """
     from dask import delayed
 
-    if is_spread(model.learner_):
+    if is_sharded(model.learner_):
         if method not in BY_FEATURES:
             raise needs_one_place(f"For `{method}`")
-        return BY_FEATURES[method](model.state_in_use(), X)
+        return BY_FEATURES[method](model.current_state(), X)
     frozen = delayed(copy(model), traverse=False)
-    call = delayed(_answers, pure=False)
+    call = delayed(_results, pure=False)
     parts = [call(frozen, method, part, kinds, options) for part in _parts(X)]
-    answers = tuple(
+    results = tuple(
         _collection(X, kind, [part[at] for part in parts], model.learner_.dtype)
         for at, kind in enumerate(kinds)
     )
-    return answers[0] if len(answers) == 1 else answers
+    return results[0] if len(results) == 1 else results
 
 
-def lazy_score(model: Any, X: Any) -> Any:
+def lazy_score(model: FittedModel, X: Any) -> Any:
     """The score of a Dask collection, as a Dask array of no dimension."""
     import dask.array as da
     from dask import delayed
 
-    if is_spread(model.learner_):
-        parts = energies_of(model.state_in_use(), X)
+    if is_sharded(model.learner_):
+        parts = energies_of(model.current_state(), X)
     else:
         frozen = delayed(copy(model), traverse=False)
-        parts = [delayed(_judged, pure=False)(frozen, part) for part in _parts(X)]
+        parts = [delayed(_scored, pure=False)(frozen, part) for part in _parts(X)]
     return da.from_delayed(delayed(_score)(parts), (), np.float64)
 
 
@@ -84,35 +100,35 @@ def _parts(X: Any) -> list[Any]:
     return list(X.rechunk({1: -1}).to_delayed()[:, 0])
 
 
-def _answers(model: Any, method: str, rows: Any, kinds: Any, options: Any) -> list[Any]:
-    answers = getattr(model, method)(rows, **options) if len(rows) else _nothing(rows, kinds)
-    answers = list(answers) if len(kinds) > 1 else [answers]
+def _results(model: FittedModel, method: str, rows: Any, kinds: Any, options: Any) -> list[Any]:
+    results = getattr(model, method)(rows, **options) if len(rows) else _nothing(rows, kinds)
+    results = list(results) if len(kinds) > 1 else [results]
     if not hasattr(rows, "columns"):
-        return answers
-    return [_framed(rows, kind, answer) for kind, answer in zip(kinds, answers, strict=True)]
+        return results
+    return [_framed(rows, kind, result) for kind, result in zip(kinds, results, strict=True)]
 
 
 def _nothing(rows: Any, kinds: Any) -> Any:
-    """Answers about no rows, which no method takes."""
-    answers = [rows if kind == LIKE else _empty(kind) for kind in kinds]
-    return answers if len(kinds) > 1 else answers[0]
+    """Results for no rows, which no method takes."""
+    results = [rows if kind == LIKE else _empty(kind) for kind in kinds]
+    return results if len(kinds) > 1 else results[0]
 
 
 def _empty(kind: Any) -> Any:
     return np.empty(0) if kind == EACH else np.empty((0, len(kind.names)), kind.dtype)
 
 
-def _framed(rows: Any, kind: Any, answer: Any) -> Any:
-    """An answer about a pandas frame with its index, and its columns or names of its own."""
+def _framed(rows: Any, kind: Any, result: Any) -> Any:
+    """A result for a pandas frame with its index, and its columns or names of its own."""
     import pandas as pd
 
     if kind == EACH:
-        return pd.Series(answer, rows.index)
+        return pd.Series(result, rows.index)
     if kind != LIKE:
-        return pd.DataFrame(answer, rows.index, kind.names)
-    if not isinstance(answer, pd.DataFrame):
-        answer = pd.DataFrame(answer, rows.index, rows.columns)
-    return answer.astype(_types(rows))
+        return pd.DataFrame(result, rows.index, kind.names)
+    if not isinstance(result, pd.DataFrame):
+        result = pd.DataFrame(result, rows.index, rows.columns)
+    return result.astype(_types(rows))
 
 
 def _types(frame: Any) -> dict[Any, Any]:
@@ -125,7 +141,7 @@ def _types(frame: Any) -> dict[Any, Any]:
 
 
 def _collection(X: Any, kind: Any, parts: list[Any], dtype: Any) -> Any:
-    """The answers about the chunks as one collection."""
+    """The results of the chunks as one collection."""
     if is_frame(X):
         import dask.dataframe as dd
         from dask.dataframe.dispatch import make_meta
@@ -146,8 +162,8 @@ def _collection(X: Any, kind: Any, parts: list[Any], dtype: Any) -> Any:
     return da.concatenate(pieces)
 
 
-def _judged(model: Any, rows: Any) -> Any:
-    return model.judge(rows)
+def _scored(model: FittedModel, rows: Any) -> Info:
+    return model.score_held_out(rows)
 
 
 def _score(parts: list[Any]) -> np.float64:

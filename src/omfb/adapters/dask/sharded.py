@@ -1,7 +1,7 @@
-"""A dictionary that is spread over a cluster: a state of the rule whose C is a Dask array.
+"""A dictionary that is sharded over a cluster: a state whose C is a Dask array.
 
-What is asked about Dask collections is answered lazily and by slices of the features: sums over
-them, r numbers for each row, are all that comes together. What is asked about arrays is computed.
+Dask collections are coded and scored lazily and by slices of the features: only sums over them, r
+numbers for each row, are brought together. Arrays are computed at once.
 """
 
 from collections.abc import Sequence
@@ -11,19 +11,21 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.broyden.engine import Broyden
+from ...core.broyden.engine import BroydenEngine
 from ...core.broyden.penalties import Quadratic, penalty_of
 from ...core.broyden.sharded import without_features
 from ...core.broyden.smooth_codes import chain_one
 from ...core.broyden.state import State
+from ...core.engine import Rows
 from ...core.evidence import Evidence
 from ...core.info import Info
 from ...core.linalg.rows import Matrix
 from ...core.scoring import FOLDS, folds
-from .futures import brought
+from ...learner.learner import Learner
+from .futures import local_array
 
-# Of the memory that is free here, what a dictionary that is brought here may take.
-ROOM = 0.5
+# Share of the free memory that a dictionary may take when it is gathered.
+MEMORY_SHARE = 0.5
 
 
 def is_dask(X: Any) -> bool:
@@ -31,12 +33,12 @@ def is_dask(X: Any) -> bool:
     return type(X).__module__.partition(".")[0] == "dask"
 
 
-def is_spread(learner: Any) -> bool:
-    """Whether the dictionary of a learner is spread over a cluster."""
-    return isinstance(learner.engine, Spread)
+def is_sharded(learner: Learner) -> bool:
+    """Whether the dictionary of a learner is sharded over a cluster."""
+    return isinstance(learner.engine, ShardedBroyden)
 
 
-def spread(slices: Sequence[Any], widths: Sequence[int], r: int, dtype: np.dtype[Any]) -> Any:
+def sharded(slices: Sequence[Any], widths: Sequence[int], r: int, dtype: np.dtype[Any]) -> Any:
     """The dictionary whose slices are the results of futures, as a Dask array."""
     import dask.array as da
 
@@ -46,7 +48,7 @@ def spread(slices: Sequence[Any], widths: Sequence[int], r: int, dtype: np.dtype
 
 
 def slices_of(C: Any) -> list[Any]:
-    """The futures that a dictionary was spread from."""
+    """The futures of the slices of a sharded dictionary."""
     return [C.dask[C.name, at, 0] for at in range(C.numblocks[0])]
 
 
@@ -70,9 +72,9 @@ def rows_of(state: State, codes: Any) -> Any:
 
 
 def energies_of(state: State, X: Any) -> list[Any]:
-    """What entries that are hidden from their rows' codes tell, of each chunk of rows (delayed).
+    """Energies of held-out entries and of their errors, of each chunk of rows (delayed).
 
-    As `judge_hidden_parts`, but for rounding: with b, n and G over the hidden features, the
+    As `judge_hidden_parts`, but for rounding: with b, n and G over the held-out features, the
     residual energy of a row is n − 2 bᵀx + xᵀ G x.
     """
     import dask.array as da
@@ -102,7 +104,7 @@ def solved(sums: NDArray[Any], state: State) -> NDArray[Any]:
 def hidden_addends(
     Y: NDArray[Any], C: NDArray[Any], fold: NDArray[np.int64], n_folds: int
 ) -> Matrix:
-    """What a slice adds: Cᵀy over the shown and over the hidden features, and yᵀy over these."""
+    """What a slice adds: Cᵀy over the observed and over the held-out features, yᵀy over these."""
     hidden = fold == (np.arange(len(Y)) % n_folds)[:, None]
     Y, C = Y.astype(np.float64), C.astype(np.float64)
     away = np.where(hidden, Y, 0.0)
@@ -117,7 +119,7 @@ def fold_grams(C: NDArray[Any], fold: NDArray[np.int64], n_folds: int) -> Matrix
 
 
 def energies(state: State, sums: Matrix, grams: Matrix) -> Info:
-    """Energies of what rows have hidden."""
+    """Energies of held-out entries of rows."""
     r = state.C.shape[1]
     total = Info(0.0, 0.0)
     for number, gram in enumerate(grams):
@@ -131,7 +133,7 @@ def energies(state: State, sums: Matrix, grams: Matrix) -> Info:
 def _codes(state: State, G: Matrix, sums: NDArray[Any]) -> Matrix:
     if not np.isfinite(sums).all():
         raise ValueError(
-            "X contains missing or infinite entries, or overflows: a dictionary that is spread "
+            "X contains missing or infinite entries, or overflows: a dictionary that is sharded "
             "over workers codes complete rows. To code others, save the model and load it: then "
             "its dictionary is in one place."
         )
@@ -160,10 +162,10 @@ def _laid(state: State, X: Any) -> Any:
     return X if state.scale == 1.0 else X * kind(1.0 / state.scale)
 
 
-class Spread(Broyden):
-    """The rule, its dictionary spread over a cluster: it answers, and does not go on learning."""
+class ShardedBroyden(BroydenEngine):
+    """The paper's algorithm with a sharded dictionary: it codes rows, and learns no more."""
 
-    def encode(self, state: State, rows: Any) -> Matrix:
+    def encode(self, state: State, rows: Rows) -> Matrix:
         """See `Engine.encode`."""
         return np.asarray(codes_of(state, rows))
 
@@ -173,46 +175,46 @@ class Spread(Broyden):
 
         return np.asarray(rows_of(state, da.from_array(codes)))
 
-    def judge(self, state: State, rows: Any) -> Info:
-        """See `Engine.judge`."""
+    def score_held_out(self, state: State, rows: Rows) -> Info:
+        """See `Engine.score_held_out`."""
         return energies_of(state, rows)[0].compute().sound()
 
     def components(self, state: State) -> Any:
         """See `Engine.components`: a Dask array."""
         return state.C.T * state.C.dtype.type(state.scale)
 
-    def at_hand(self, state: State) -> State:
-        """See `Engine.at_hand`: brought here, if there is room."""
+    def to_local(self, state: State) -> State:
+        """See `Engine.to_local`: gathered, if there is enough memory."""
         import psutil
 
         size = state.C.nbytes
-        if size > ROOM * psutil.virtual_memory().available:
+        if size > MEMORY_SHARE * psutil.virtual_memory().available:
             raise ValueError(
-                f"The dictionary is spread over the workers and has {size / 1e9:.1f} GB, for "
-                f"which there is no room here. Let the workers write it: "
+                f"The dictionary is sharded over the workers and has {size / 1e9:.1f} GB, more "
+                f"than fits into memory here. Let the workers write it: "
                 f"dask.array.to_npy_stack(folder, model.components_, axis=1)."
             )
-        return replace(state, C=brought(state.C))
+        return replace(state, C=local_array(state.C))
 
-    def fill(self, state: State, rows: Any) -> NoReturn:
-        """See `Engine.fill`."""
+    def predict(self, state: State, rows: Rows, *, std: bool) -> NoReturn:
+        """See `Engine.predict`."""
         raise needs_one_place("To fill rows")
 
-    def step(self, state: State, rows: Any, *, reuse: bool) -> NoReturn:
+    def step(self, state: State, rows: Rows, *, reuse: bool) -> NoReturn:
         """See `Engine.step`."""
-        raise needs_one_place("To go on learning")
+        raise needs_one_place("To continue learning")
 
-    def gather(self, start: State, part: State) -> Evidence:
-        """See `Engine.gather`."""
+    def evidence(self, start: State, part: State) -> Evidence:
+        """See `Engine.evidence`."""
         raise needs_one_place("To merge models")
 
 
 def needs_one_place(what: str) -> ValueError:
-    """The error that tells what a dictionary that is spread cannot do."""
+    """The error of what a sharded dictionary cannot do."""
     return ValueError(
-        f"{what}, the dictionary must be in one place, and it is spread over the workers of a "
+        f"{what}, the dictionary must be in one place, and it is sharded over the workers of a "
         f"cluster. Save the model and load it, or fit to X.rechunk({{1: -1}})."
     )
 
 
-SPREAD = Spread()
+SHARDED = ShardedBroyden()

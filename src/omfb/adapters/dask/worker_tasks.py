@@ -1,8 +1,8 @@
-"""What workers do for a fit by rows: pure functions, which can be done again elsewhere."""
+"""The tasks of a fit by rows: pure functions, which another worker can run again."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import reduce
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...core.engine import Engine
+from ...core.engines import AnyEngine
 from ...core.evidence import Evidence
 from ...core.info import Info
 from ...core.linalg.threads import products_in_one_thread
@@ -20,35 +20,35 @@ from ...formats.opening import open_file
 from ...formats.reading import Reading
 from ...learner.learner import Learner
 from ...learner.row_blocks import together
-from ...learner.snapshot import Now, Snapshot
+from ...learner.snapshot import Learned, Snapshot
 from ...streams.base import find_infinity, infinity_error, observed_features
 from ...streams.blocks import as_rows
 
 NAME = "the Dask collection"
-ROOM = Room()  # for rows in the order they are learned from
-# Of rows that are learned from at a time.
+WORKSPACE = Room()  # for rows in the order they are learned from
+# Size of the rows that are learned at a time.
 PIECE_BYTES = 1 << 23
 
 
 class Chunk(NamedTuple):
-    """How to take the rows of a chunk: which one it is, and in which order."""
+    """Where the rows of a chunk lie in the table, and the order in which they are learned."""
 
     first_row: int
     seed: tuple[int, int] | None
-    """Of their order; None is as they lie."""
+    """Of a random order; None is the order of the table."""
 
 
-class Learned(NamedTuple):
-    """What a lane, or several, have learned in a round."""
+class TaskResult(NamedTuple):
+    """What one task, or several, have learned in a round."""
 
     evidence: Evidence
     info: Info
     observed: NDArray[np.bool_]
     last: Any
 
-    def plus(self, other: "Learned") -> "Learned":
-        """What both have, the other one being the later."""
-        return Learned(
+    def plus(self, other: "TaskResult") -> "TaskResult":
+        """What both have learned, the other one being the later."""
+        return TaskResult(
             self.evidence.plus(other.evidence),
             self.info.plus(other.info),
             self.observed | other.observed,
@@ -57,7 +57,7 @@ class Learned(NamedTuple):
 
 
 class Part(NamedTuple):
-    """A lane on its way."""
+    """A task between two chunks."""
 
     state: Any
     info: Info
@@ -66,9 +66,9 @@ class Part(NamedTuple):
 
 
 class After(NamedTuple):
-    """What a learner is after a round, and which features the round observed."""
+    """What was learned after a round, and which features the round observed."""
 
-    now: Now
+    learned: Learned
     observed: NDArray[np.bool_]
 
 
@@ -97,11 +97,11 @@ def rows_of(block: Any, chunk: Chunk) -> NDArray[Any]:
 
 
 def some_of(rows: NDArray[Any], order: NDArray[np.int64], dtype: Any) -> Iterator[NDArray[Any]]:
-    """Rows in an order, some at a time, all in one room."""
+    """Rows in an order, some at a time, all in one workspace."""
     length = max(1, PIECE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
     for start in range(0, len(order), length):
         which = order[start : start + length]
-        some = ROOM.array((len(which), rows.shape[1]), dtype)
+        some = WORKSPACE.array((len(which), rows.shape[1]), dtype)
         if rows.dtype == some.dtype:
             np.take(rows, which, axis=0, out=some, mode="clip")  # "raise" would make a copy
         else:
@@ -111,7 +111,7 @@ def some_of(rows: NDArray[Any], order: NDArray[np.int64], dtype: Any) -> Iterato
 
 @contextmanager
 def errors_in(block: Any, chunk: Chunk) -> Iterator[None]:
-    """Let what a model says of a chunk with infinity in it name the row."""
+    """If an error is due to infinity in a chunk, name its row."""
     try:
         yield
     except ValueError as error:
@@ -121,16 +121,18 @@ def errors_in(block: Any, chunk: Chunk) -> Iterator[None]:
         raise infinity_error(NAME, None, chunk.first_row + where[0], where[1]) from error
 
 
-def at_home(record: Any) -> Any:
-    """A copy of a dataclass whose arrays, also in dicts, lie as those that are made here.
+def realigned(record: Any) -> Any:
+    """A copy of a dataclass whose arrays, also in dicts and nested ones, are aligned in memory.
 
-    What came from another process may lie at any address, and NumPy then adds it up in another
-    order: the result would depend on which worker has done what.
+    Arrays from another process may lie at any address, and NumPy then adds them up in another
+    order: the result would depend on which worker ran which task.
     """
 
     def copied(value: Any) -> Any:
         if isinstance(value, dict):
             return {name: copied(item) for name, item in value.items()}
+        if is_dataclass(value) and not isinstance(value, type):
+            return realigned(value)
         return np.array(value) if isinstance(value, np.ndarray) else value
 
     return replace(
@@ -140,7 +142,7 @@ def at_home(record: Any) -> Any:
 
 @products_in_one_thread()
 def begin(snapshot: Snapshot, chunks: list[Chunk], *blocks: Any) -> After:
-    """What a learner is after chunks of rows, one after the other."""
+    """A young learner after chunks of rows, one after the other."""
     learner = Learner.from_snapshot(snapshot)
     observed = np.zeros(blocks[0].shape[1], bool)
     for block, chunk in zip(blocks, chunks, strict=True):
@@ -149,49 +151,51 @@ def begin(snapshot: Snapshot, chunks: list[Chunk], *blocks: Any) -> After:
             with errors_in(block, chunk):
                 learner.learn(rows)
             observed |= observed_features(rows)
-    now = learner.snapshot().now
-    assert now is not None
-    return After(now, observed)
+    learned = learner.snapshot().learned
+    assert learned is not None
+    return After(learned, observed)
 
 
 @products_in_one_thread()
-def learn_chunk(engine: Engine, before: After, part: Part | None, block: Any, chunk: Chunk) -> Part:
-    """A lane after a chunk; it begins with what there was before the round."""
+def learn_chunk(
+    engine: AnyEngine, before: After, part: Part | None, block: Any, chunk: Chunk
+) -> Part:
+    """A task after a chunk; its first chunk starts from the state before the round."""
     if part is None:
-        state = before.now.state
+        state = before.learned.state
         part = Part(state, Info(0.0, 0.0), np.zeros_like(before.observed), None)
     rows, order = in_order(block, chunk)
     if len(rows) == 0:
         return part
-    state, info, observed = at_home(part.state), part.info, part.observed
+    state, info, observed = realigned(part.state), part.info, part.observed
     with errors_in(block, chunk):
         for some in some_of(rows, order, state.C.dtype):
             state, _, learned = engine.step(state, some, reuse=True)
             info, observed = info.plus(learned), observed | observed_features(some)
-    kept = engine.rows_kept(state.config, rows.shape[1])
+    kept = engine.n_last_rows(state.config, rows.shape[1])
     last = rows[order[-kept:]].astype(state.C.dtype, copy=False) if kept else None
     return Part(state, info, observed, last)
 
 
 @products_in_one_thread()
 def learn_last_chunk(
-    engine: Engine, before: After, part: Part | None, block: Any, chunk: Chunk
-) -> Learned:
-    """What a lane has learned with its last chunk."""
+    engine: AnyEngine, before: After, part: Part | None, block: Any, chunk: Chunk
+) -> TaskResult:
+    """What a task has learned, its last chunk included."""
     part = learn_chunk(engine, before, part, block, chunk)
-    evidence = engine.gather(at_home(before.now.state), at_home(part.state))
-    return Learned(evidence, part.info, part.observed, part.last)
+    evidence = engine.evidence(realigned(before.learned.state), realigned(part.state))
+    return TaskResult(evidence, part.info, part.observed, part.last)
 
 
-def added_up(*lanes: Learned) -> Learned:
-    """What several lanes have learned."""
-    return reduce(Learned.plus, lanes)
+def added_up(*results: TaskResult) -> TaskResult:
+    """What several tasks have learned."""
+    return reduce(TaskResult.plus, results)
 
 
 @products_in_one_thread()
-def merge(engine: Engine, before: After, *lanes: Learned) -> After:
-    """What comes after a round."""
-    now, learned = before.now, added_up(*lanes)
-    state = engine.merged(at_home(now.state), at_home(learned.evidence))
-    last = now.last if learned.last is None else (together((learned.last,)),)
-    return After(Now(state, now.totals.plus(learned.info), last=last), learned.observed)
+def merge(engine: AnyEngine, before: After, *results: TaskResult) -> After:
+    """The state before a round, and the results of its tasks, as the state after it."""
+    start, result = before.learned, added_up(*results)
+    state = engine.merge(realigned(start.state), realigned(result.evidence))
+    last = start.last if result.last is None else (together((result.last,)),)
+    return After(Learned(state, start.totals.plus(result.info), last=last), result.observed)

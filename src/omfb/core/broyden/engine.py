@@ -1,4 +1,4 @@
-"""The engine of the paper and its extension by a memory: a config that is given in full."""
+"""The engine of the paper's algorithm and its extensions: everything is given."""
 
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine import GetRows, Init, Matrix
+from ..engine import GetRows, Init, Matrix, PointPredictions, Rows, no_uncertainty
 from ..evidence import Evidence
 from ..info import Info
 from ..linalg.rows import gram
+from ..prediction import Prediction
 from ..scoring import Predict, judge_hidden_parts
 from . import merge as merging
 from .config import BroydenConfig
@@ -19,32 +20,32 @@ from .state import State, check_state
 from .step import init as first_state
 from .step import step
 
-# Components of the paper's config where nobody says how many, and features are more.
-USUAL_COMPONENTS = 30
+# Components if their number is not given, and features are more.
+DEFAULT_COMPONENTS = 30
 LARGEST = float(np.finfo(np.float64).max)
 
 
-class BroydenEngine:
-    """The engine of the paper and its extension by a memory: `omfb.init` and `omfb.step`."""
+class BroydenEngine(PointPredictions):
+    """The engine of the paper's algorithm and its extensions: see `omfb.broyden`."""
 
     name: ClassVar[str] = "broyden"
     state_type: ClassVar[type] = State
     config_type: ClassVar[type] = BroydenConfig
-    starts_late: ClassVar[bool] = False
-    turns_atoms: ClassVar[bool] = False
+    defers_start: ClassVar[bool] = False
+    rotates_atoms: ClassVar[bool] = False
 
-    def rows_needed(self, config: BroydenConfig, n_components: int | None, n_features: int) -> int:
-        """See `Engine.rows_needed`."""
-        return window_length(n_components or usual_components(n_features))
+    def n_start_rows(self, config: BroydenConfig, n_components: int | None, n_features: int) -> int:
+        """See `Engine.n_start_rows`."""
+        return window_length(n_components or default_components(n_features))
 
     def start(
-        self, head: Any, n_components: int | None, config: BroydenConfig, init: Init, seed: int
+        self, head: Rows, n_components: int | None, config: BroydenConfig, init: Init, seed: int
     ) -> State:
         """See `Engine.start`."""
-        n_components = n_components or usual_components(head.shape[1])
+        n_components = n_components or default_components(head.shape[1])
         return first_state(head, n_components, config, init=init, seed=seed)
 
-    def step(self, state: State, rows: Any, *, reuse: bool) -> tuple[State, Matrix, Info]:
+    def step(self, state: State, rows: Rows, *, reuse: bool) -> tuple[State, Matrix, Info]:
         """See `Engine.step`."""
         state, codes, info = step(state, rows, reuse=reuse)
         if state.G.diagonal().min() < 0.0:
@@ -52,11 +53,11 @@ class BroydenEngine:
             state = replace(state, G=gram(state.C), drift=0)
         return state, codes, info.sound()
 
-    def writes(self, row: Any) -> bool:
-        """See `Engine.writes`."""
+    def updates_in_place(self, row: Rows) -> bool:
+        """See `Engine.updates_in_place`."""
         return True
 
-    def encode(self, state: State, rows: Any) -> Matrix:
+    def encode(self, state: State, rows: Rows) -> Matrix:
         """See `Engine.encode`."""
         return encode(state, rows)
 
@@ -70,12 +71,14 @@ class BroydenEngine:
         """See `Engine.components`."""
         return np.ascontiguousarray(state.C.T) * state.C.dtype.type(state.scale)
 
-    def fill(self, state: State, rows: Any) -> Matrix:
-        """See `Engine.fill`."""
-        return fill(state, rows)
+    def predict(self, state: State, rows: Rows, *, std: bool) -> Prediction:
+        """See `Engine.predict`."""
+        if std:
+            raise no_uncertainty("standard deviations")
+        return Prediction(fill(state, rows))
 
-    def judge(self, state: State, rows: Any) -> Info:
-        """See `Engine.judge`."""
+    def score_held_out(self, state: State, rows: Rows) -> Info:
+        """See `Engine.score_held_out`."""
         zero, unit = np.zeros(len(state.C)), np.full(len(state.C), state.scale)
 
         def predicting(visible: NDArray[np.bool_]) -> Predict:
@@ -96,48 +99,66 @@ class BroydenEngine:
         """See `Engine.n_components`."""
         return state.C.shape[1]
 
+    def n_active_components(self, state: State) -> int:
+        """See `Engine.n_active_components`."""
+        return state.C.shape[1]
+
+    def describe(self, state: State) -> dict[str, Any]:
+        """See `Engine.describe`."""
+        n_features, n_components = state.C.shape
+        return {
+            "components": n_components,
+            "features": n_features,
+            "dtype": str(state.C.dtype),
+            "rows seen": state.n_seen,
+        }
+
+    def batch_size(self, config: BroydenConfig) -> int:
+        """See `Engine.batch_size`."""
+        return config.batch_size
+
     def begin_pass(self, state: State) -> State:
         """See `Engine.begin_pass`."""
         return replace(state, code=None)
 
-    def judges(self, state: State) -> bool:
-        """See `Engine.judges`."""
+    def scores_next_rows(self, state: State) -> bool:
+        """See `Engine.scores_next_rows`."""
         return True
 
-    def sample_rows(self, n_features: int) -> int:
-        """See `Engine.sample_rows`."""
+    def n_finalize_rows(self, n_features: int) -> int:
+        """See `Engine.n_finalize_rows`."""
         return 0
 
-    def conclude(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
-        """See `Engine.conclude`: nothing is left to find."""
+    def finalize(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
+        """See `Engine.finalize`: nothing is estimated."""
         return state
 
-    def rows_kept(self, config: BroydenConfig, n_features: int) -> int:
-        """See `Engine.rows_kept`."""
+    def n_last_rows(self, config: BroydenConfig, n_features: int) -> int:
+        """See `Engine.n_last_rows`."""
         return 0
 
-    def recall(self, state: State, last_rows: Matrix) -> State:
-        """See `Engine.recall`: what has been learned is all there is."""
+    def resume_temporal(self, state: State, last_rows: Matrix) -> State:
+        """See `Engine.resume_temporal`: there is no such part."""
         return state
 
-    def adds_up(self, config: BroydenConfig) -> bool:
-        """See `Engine.adds_up`."""
+    def is_mergeable(self, config: BroydenConfig) -> bool:
+        """See `Engine.is_mergeable`."""
         return config.forget_factor == 1.0 and config.shrink == config.smooth == 0.0
 
-    def gather(self, start: State, part: State) -> Evidence:
-        """See `Engine.gather`."""
+    def evidence(self, start: State, part: State) -> Evidence:
+        """See `Engine.evidence`."""
         return merging.gather(start, part)
 
-    def merged(self, start: State, evidence: Evidence) -> State:
-        """See `Engine.merged`."""
+    def merge(self, start: State, evidence: Evidence) -> State:
+        """See `Engine.merge`."""
         return merging.merged(start, evidence)
 
     def with_config(self, state: State, config: BroydenConfig) -> State:
         """See `Engine.with_config`."""
         return state if config == state.config else replace(state, config=config)
 
-    def at_hand(self, state: State) -> State:
-        """See `Engine.at_hand`."""
+    def to_local(self, state: State) -> State:
+        """See `Engine.to_local`."""
         return state
 
     def check(self, state: State) -> None:
@@ -145,12 +166,12 @@ class BroydenEngine:
         check_state(state)
 
 
-def usual_components(n_features: int) -> int:
-    """Components of the paper's config where nobody says how many: fewer than features.
+def default_components(n_features: int) -> int:
+    """Components if their number is not given: fewer than features.
 
-    With as many, every row would be explained in full, and an error of 0 would tell nothing.
+    With as many, every row would be reproduced exactly, and the error would always be 0.
     """
-    return max(1, min(USUAL_COMPONENTS, n_features - 1))
+    return max(1, min(DEFAULT_COMPONENTS, n_features - 1))
 
 
 BROYDEN = BroydenEngine()
