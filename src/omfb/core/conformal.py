@@ -67,3 +67,9 @@ def quantile(histogram: Vector, level: float) -> float:
 def calibration(histogram: Vector) -> float:
     """Factor for predicted deviations so that one deviation holds as much as a normal one's."""
     return quantile(histogram, WITHIN_ONE_DEVIATION)
+
+
+def share_beyond(histogram: Vector, deviations: float) -> float:
+    """Share of the errors that exceed so many predicted deviations; 0 if there are none."""
+    first = int(BINS_PER_OCTAVE * (np.log2(deviations) + LOWEST))
+    return float(histogram[first:].sum()) / max(float(histogram.sum()), 1e-300)

@@ -28,6 +28,8 @@ def flatten(record: Any, path: str, tensors: Tensors) -> dict[str, Any]:
             tensors[name] = value
         elif dataclasses.is_dataclass(value):
             header[field.name] = flatten(value, name, tensors)
+        elif isinstance(value, tuple):
+            header[field.name] = [plain(item, name) for item in value]
         else:
             header[field.name] = plain(value, name)
     return header
@@ -65,7 +67,7 @@ def unflatten(cls: type[Record], header: Any, tensors: Tensors, path: str) -> Re
             values[name] = tensors[where]
         elif name in header:
             values[name] = _value(header[name], hints[name], tensors, where)
-        elif field.default is dataclasses.MISSING is field.default_factory:
+        elif field.default is field.default_factory is dataclasses.MISSING:
             raise ValueError(f"no {where}")
     return cls(**values)
 
@@ -81,7 +83,15 @@ def _value(value: Any, hint: Any, tensors: Tensors, where: str) -> Any:
             return float(value)
         if kind in PLAIN and type(value) is kind:
             return value
+        if typing.get_origin(kind) is tuple and isinstance(value, list):
+            return _tuple(value, typing.get_args(kind), tensors, where)
     raise ValueError(f"{where} has the wrong type")
+
+
+def _tuple(values: list[Any], hints: tuple[Any, ...], tensors: Tensors, where: str) -> Any:
+    if len(values) != len(hints):
+        raise ValueError(f"{where} has another length")
+    return tuple(_value(*each, tensors, where) for each in zip(values, hints, strict=True))
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from omfb.core.factor.winsorize import believed
 
 from omfb.core.broyden import merge as of_broyden
 from omfb.core.broyden import step as broyden
@@ -17,7 +18,6 @@ from omfb.core.factor import merge as of_model
 from omfb.core.factor.config import FactorConfig
 from omfb.core.factor.init import start as first_model
 from omfb.core.factor.step import learn, next_batch
-from omfb.core.factor.winsorize import believed
 
 CONFIG = BroydenConfig(forget_factor=1.0)
 
@@ -192,7 +192,7 @@ def test_what_shares_no_start_is_refused():
     part = learn(start, X)[0]
     other = learn(learn(first_model(X[500:], FactorConfig(n_components=2), 0), X)[0], X)[0]
     for wrong in (other, replace(part, seed=5), replace(part, n_seen=7)):
-        with pytest.raises(MergeError, match="share no start"):
+        with pytest.raises(MergeError, match="no common start"):
             of_model.merge(start, [wrong])
     with pytest.raises(MergeError, match="nothing to merge"):
         of_model.merge(start, [])
@@ -216,5 +216,5 @@ def test_rules_that_keep_nothing_that_adds_up_are_refused(config, what):
 def test_states_of_another_start_are_refused():
     X = table(4, 50, 6)
     start, other = (broyden.init(X, 2, CONFIG, seed=seed) for seed in (0, 1))
-    with pytest.raises(MergeError, match="share no start"):
+    with pytest.raises(MergeError, match="no common start"):
         of_broyden.merge(start, [broyden.step(other, X)[0]])

@@ -53,6 +53,10 @@ class BroydenEngine(PointPredictions):
             state = replace(state, G=gram(state.C), entries_since_gram=0)
         return state, codes, info.sound()
 
+    def with_dictionary(self, state: State, C: Matrix) -> State:
+        """See `Engine.with_dictionary`."""
+        return replace(state, C=C)
+
     def updates_in_place(self, row: Rows) -> bool:
         """See `Engine.updates_in_place`."""
         return True

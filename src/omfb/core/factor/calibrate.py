@@ -13,7 +13,6 @@ moved several times.
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,14 +20,15 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..conformal import binned
-from .constant_features import still_constant
-from .holdout_scores import judged_anew
-from .init import start
-from .predict import fill, settled
+from .features import still_constant
+from .holdout_scores import rescore
+from .init import init
+from .predict import predict
 from .prune import sparing
 from .refine import polished, work_of_a_round
-from .state import Model, Vector
-from .step import learn
+from .state import State, evolve
+from .stats import Vector
+from .step import end_batch, step
 
 # Rounds after which the features have forgotten what was taken away, if they cost no more than so
 # many multiply-adds, and how many there are at least.
@@ -47,19 +47,23 @@ FEWEST_CHECKS = 10
 FEWEST_ENTRIES = 30
 
 
-def calibrated(model: Model, X: Any) -> Model:
+def calibrated(state: State, X: Any) -> State:
     """The model whose intervals come from what rows of X hide now, and from nothing before.
 
     Rows that were learned from, but for what they hide; so nothing is found where the stream has no
     missing entries, and nothing was hidden.
     """
-    if not model.gappy:
-        return model
-    fresh = judged_anew(model, X)
-    return model if fresh.checked < FEWEST_CHECKS else replace(model, histogram=fresh.histogram)
+    if not state.schedule.has_missing:
+        return state
+    fresh = rescore(state, X)
+    return (
+        state
+        if fresh.holdout.n_scored < FEWEST_CHECKS
+        else evolve(state, histogram=fresh.holdout.histogram)
+    )
 
 
-def calibrated_by_moving(model: Model, X: Any) -> Model | None:
+def calibrated_by_moving(state: State, X: Any) -> State | None:
     """The model whose intervals held what was taken away; None if that says nothing.
 
     Parameters
@@ -68,22 +72,22 @@ def calibrated_by_moving(model: Model, X: Any) -> Model | None:
     X : ndarray of shape (n_samples, n_features)
         The whole table, in its order.
     """
-    if scipy.sparse.issparse(X) or not model.gappy:
+    if scipy.sparse.issparse(X) or not state.schedule.has_missing:
         return None
     small = X.size <= SMALL
     ways = (_solved_again, _relearned) if small else (_solved_again,)
     sizes = [np.empty(0) for _ in ways]
-    for moved in _moved(np.isnan(X), model.seed):
-        taken = moved & ~still_constant(model)
+    for moved in _moved(np.isnan(X), state.seed):
+        taken = moved & ~still_constant(state)
         shown = np.where(taken, np.nan, X)
         for at, way in enumerate(ways):
-            sizes[at] = np.append(sizes[at], _errors(way(model, shown), X, shown, taken))
+            sizes[at] = np.append(sizes[at], _errors(way(state, shown), X, shown, taken))
         if len(sizes[0]) >= ENOUGH_ENTRIES or not small:
             break
     if min(map(len, sizes)) < FEWEST_ENTRIES:
         return None
     widest = max(sizes, key=lambda found: float(np.quantile(found, WIDE)))
-    return replace(model, histogram=binned(widest, np.ones(len(widest))))
+    return evolve(state, histogram=binned(widest, np.ones(len(widest))))
 
 
 def _moved(missing: NDArray[np.bool_], seed: int) -> Iterator[NDArray[np.bool_]]:
@@ -97,34 +101,34 @@ def _moved(missing: NDArray[np.bool_], seed: int) -> Iterator[NDArray[np.bool_]]
 
 
 def _errors(
-    without: Model | None, X: NDArray[Any], shown: NDArray[Any], taken: NDArray[np.bool_]
+    without: State | None, X: NDArray[Any], shown: NDArray[Any], taken: NDArray[np.bool_]
 ) -> Vector:
     """Errors of what was taken away, in units of their deviation."""
     if without is None or not taken.any():
         return np.empty(0)
-    filled, deviations = fill(without, shown, deviations=True)
+    filled, deviations = predict(without, shown)
     assert deviations is not None
     sizes: Vector = np.abs(filled - X)[taken] / deviations[taken]
     return sizes[np.isfinite(sizes)]
 
 
-def _relearned(model: Model, X: NDArray[Any]) -> Model | None:
+def _relearned(state: State, X: NDArray[Any]) -> State | None:
     """What the model were, had it learned from X alone; None if it could not."""
-    rows = X[np.random.default_rng(model.seed).permutation(len(X))]
+    rows = X[np.random.default_rng(state.seed).permutation(len(X))]
     try:
         with np.errstate(over="raise", invalid="raise"):
-            fresh = start(rows, model.config, model.seed)
-            for n_pass in range(max(1, round(model.n_seen / len(rows)))):
-                fresh = replace(fresh, pass_rows=len(rows) if n_pass else 0)
-                fresh, _, _ = learn(fresh, rows)
-            return polished(sparing(settled(fresh), rows), rows)
+            fresh = init(rows, state.config, seed=state.seed)
+            for n_pass in range(max(1, round(state.schedule.n_seen / len(rows)))):
+                fresh = evolve(fresh, pass_rows=len(rows) if n_pass else 0)
+                fresh, _, _ = step(fresh, rows)
+            return polished(sparing(end_batch(fresh), rows), rows)
     except (ValueError, FloatingPointError, np.linalg.LinAlgError):  # at the ends of floats
         return None
 
 
-def _solved_again(model: Model, X: NDArray[Any]) -> Model | None:
+def _solved_again(state: State, X: NDArray[Any]) -> State | None:
     """The model whose features are solved from X alone; None if that takes too long."""
-    work = work_of_a_round(model, int(np.count_nonzero(np.isnan(X))), X.size)
+    work = work_of_a_round(state, int(np.count_nonzero(np.isnan(X))), X.size)
     rounds = int(np.clip(MOST_WORK // max(work, 1.0), FEWEST_ROUNDS, ROUNDS))
-    solved = polished(model, X, rounds)
-    return None if solved is model else solved
+    solved = polished(state, X, rounds)
+    return None if solved is state else solved

@@ -1,8 +1,9 @@
 """`FactorConfig`: what the user gives the factor model. It checks itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..checks import checked_count, checked_number, shown
+from .hyper import Hyper
 
 NOISES = ("isotropic", "diagonal")
 
@@ -28,6 +29,8 @@ class FactorConfig:
         rows have heavy tails.
     temporal : bool
         Whether rows are consecutive in time.
+    hyper : Hyper
+        Constants of the algorithm, for tests and ablations.
     """
 
     n_components: int | None = None
@@ -37,6 +40,7 @@ class FactorConfig:
     noise: str = "diagonal"
     robust: bool = True
     temporal: bool = False
+    hyper: Hyper = field(default_factory=Hyper)
 
     def __post_init__(self) -> None:
         given = checked_number("forget_factor", self.forget_factor, *FORGET_FACTOR)

@@ -9,32 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes, too_large
-from ..conformal import N_BINS, calibration
+from ..conformal import calibration
 from ..engine import GetRows, Init, Matrix, Rows, UnsupportedError
 from ..evidence import Evidence
 from ..info import Info
 from ..linalg.threads import products_in_one_thread
 from ..prediction import Prediction
 from . import merge as merging
-from . import predict as coding
-from .calibrate import calibrated, calibrated_by_moving
+from . import predict as predictions
+from .check import check_state
 from .config import FactorConfig
-from .e_step import codes_of
-from .holdout import tells_an_error
-from .holdout_scores import outlier_limit
-from .init import head_rows, start
-from .new_features import unacquainted
-from .prune import sparing
-from .refine import polished
-from .small_sample import doubted
-from .state import Model, check_model
-from .step import learn, mostly_observed
-from .temporal import WINDOW, fill_in_time, forecast, remembering, up_to_date
-from .univariate import DISTANCES
-from .winsorize import believed
+from .e_step import encode_rows
+from .finalize import finalize, sample_rows
+from .holdout import will_score
+from .init import head_rows
+from .init import init as init_state
+from .rank import active_components
+from .robust import clip_rows, outlier_limit
+from .smoother import forecast, predict_in_time
+from .state import State, evolve
+from .step import end_batch, mostly_observed, step
+from .temporal import fit_temporal, update_temporal
 
-# Entries of the rows that intervals are calibrated by: one row in eight holds some out.
-SAMPLE_ENTRIES = 1 << 21
 # Size of the last rows that a temporal model keeps, at most.
 LAST_ROWS_BYTES = 1 << 23
 
@@ -43,7 +39,7 @@ class FactorEngine:
     """Mean, scales, noise and components are estimated from the stream: see `omfb.factor`."""
 
     name: ClassVar[str] = "factor"
-    state_type: ClassVar[type] = Model
+    state_type: ClassVar[type] = State
     config_type: ClassVar[type] = FactorConfig
     defers_start: ClassVar[bool] = True
     rotates_atoms: ClassVar[bool] = True
@@ -51,224 +47,216 @@ class FactorEngine:
 
     def n_start_rows(self, config: FactorConfig, n_components: int | None, n_features: int) -> int:
         """See `Engine.n_start_rows`."""
-        return head_rows(n_features, config.components_for(n_features))
+        return head_rows(n_features, _bounded(config, n_components))
 
     def start(
         self, head: Rows, n_components: int | None, config: FactorConfig, init: Init, seed: int
-    ) -> Model:
+    ) -> State:
         """See `Engine.start`."""
         with _overflow_refused():
-            return start(head, config, seed)
+            return init_state(head, _bounded(config, n_components), seed=seed)
 
-    def step(self, state: Model, rows: Rows, *, reuse: bool) -> tuple[Model, Matrix, Info]:
+    def step(self, state: State, rows: Rows, *, reuse: bool) -> tuple[State, Matrix, Info]:
         """See `Engine.step`."""
-        with _overflow_refused(), products_in_one_thread(state.gappy and rows.shape[0] > 1):
-            after, codes, info = learn(state, rows, reuse=reuse)
-        if after.memory is not None and after.v is not state.v:
-            # A revision has turned the codes: what they keep is found again, on demand.
-            after = replace(after, memory=None)
+        one_thread = state.schedule.has_missing and rows.shape[0] > 1
+        with _overflow_refused(), products_in_one_thread(one_thread):
+            after, codes, info = step(state, rows, reuse=reuse)
+        if after.temporal is not None and after.params.v is not state.params.v:
+            # An M-step has changed the basis: autoregressions are estimated again, on demand.
+            after = evolve(after, temporal=None)
         return after, codes, info
+
+    def with_dictionary(self, state: State, C: Matrix) -> State:
+        """See `Engine.with_dictionary`."""
+        return evolve(state, C=C)
 
     def updates_in_place(self, row: Rows) -> bool:
         """See `Engine.updates_in_place`."""
         return not mostly_observed(row)
 
-    def encode(self, state: Model, rows: Rows) -> Matrix:
+    def encode(self, state: State, rows: Rows) -> Matrix:
         """See `Engine.encode`."""
-        return coding.encode(state, rows)[:, _order(state)]
+        return predictions.encode(state, rows)[:, _order(state)]
 
-    def decode(self, state: Model, codes: Matrix) -> Matrix:
+    def decode(self, state: State, codes: Matrix) -> Matrix:
         """See `Engine.decode`."""
         back = np.empty_like(codes)
         back[:, _order(state)] = codes
-        return coding.decode(state, back)
+        return predictions.decode(state, back)
 
-    def predict(self, state: Model, rows: Rows, *, std: bool) -> Prediction:
+    def predict(self, state: State, rows: Rows, *, std: bool) -> Prediction:
         """See `Engine.predict`."""
-        fill = fill_in_time if self.is_temporal(state) else coding.fill
-        filled, spread = fill(state, rows, deviations=std)
-        return Prediction(filled, spread, coding.errors_of(state) if std else None)
+        predict = predict_in_time if self.is_temporal(state) else predictions.predict
+        mean, deviation = predict(state, rows, std=std)
+        return Prediction(mean, deviation, predictions.error_histogram(state) if std else None)
 
-    def sample(self, state: Model, rows: Rows, n: int, rng: np.random.Generator) -> Matrix:
+    def sample(self, state: State, rows: Rows, n: int, rng: np.random.Generator) -> Matrix:
         """See `Engine.sample`: each row by itself, without its neighbours in time."""
-        drawn = np.array(list(coding.draw(state, rows, n, rng)))
-        mean, missing = coding.fill(state, rows).rows, np.isnan(dense_with_holes(rows))
-        calibrated_draws = mean + calibration(state.histogram) * (drawn - mean)
+        drawn = np.array(list(predictions.sample(state, rows, n, rng)))
+        mean = predictions.predict(state, rows, std=False).mean
+        missing = np.isnan(dense_with_holes(rows))
+        calibrated_draws = mean + calibration(state.holdout.histogram) * (drawn - mean)
         return np.where(missing, calibrated_draws, drawn)
 
-    def forecast(self, state: Model, steps: int) -> Prediction:
+    def forecast(self, state: State, steps: int) -> Prediction:
         """See `Engine.forecast`."""
-        if state.memory is None:
+        if state.temporal is None:
             raise UnsupportedError(
                 "A forecast needs rows that are consecutive in time: fit a frame with a "
                 "DatetimeIndex, or set temporal=True."
             )
-        return Prediction(*forecast(state, steps), state.memory.ahead)
+        return Prediction(*forecast(state, steps), state.temporal.one_step_histogram)
 
-    def log_likelihood(self, state: Model, rows: Rows) -> NDArray[np.float64]:
+    def log_likelihood(self, state: State, rows: Rows) -> NDArray[np.float64]:
         """See `Engine.log_likelihood`."""
-        return coding.log_likelihood(state, rows)
+        return predictions.log_likelihood(state, rows)
 
     def outlier_entries(
-        self, state: Model, rows: Rows
+        self, state: State, rows: Rows
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """See `Engine.outlier_entries`."""
-        state = coding.settled(state)
-        if not state.drops:
+        state = end_batch(state)
+        if not state.outliers.drop:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        given = believed(state, np.ascontiguousarray(rows, dtype=state.C.dtype))
-        dropped = codes_of(state, given, limit=outlier_limit(state)).dropped
+        given = clip_rows(state, np.ascontiguousarray(rows, dtype=state.C.dtype))
+        dropped = encode_rows(state, given, limit=outlier_limit(state)).dropped
         starts, features, _ = given.entries
         entries = np.flatnonzero(dropped)
         which = np.searchsorted(starts, entries, side="right") - 1
         return which.astype(np.int64), features[entries].astype(np.int64)
 
-    def score_held_out(self, state: Model, rows: Rows) -> Info:
+    def score_held_out(self, state: State, rows: Rows) -> Info:
         """See `Engine.score_held_out`."""
-        return coding.judge(state, rows)
+        return predictions.score_held_out(state, rows)
 
-    def is_temporal(self, state: Model) -> bool:
+    def is_temporal(self, state: State) -> bool:
         """See `Engine.is_temporal`."""
-        return state.memory is not None
+        return state.temporal is not None
 
-    def components(self, state: Model) -> Matrix:
+    def components(self, state: State) -> Matrix:
         """See `Engine.components`."""
-        C = state.C[:, :-1] * state.noise[:, None]
+        C = state.C[:, :-1] * state.params.noise_std[:, None]
         return np.ascontiguousarray(C.T[_order(state)], dtype=state.C.dtype)
 
-    def n_components(self, state: Model) -> int:
+    def n_components(self, state: State) -> int:
         """See `Engine.n_components`."""
         return state.n_components
 
-    def n_active_components(self, state: Model) -> int:
+    def n_active_components(self, state: State) -> int:
         """See `Engine.n_active_components`."""
-        return int(state.used.sum())
+        return int(active_components(state).sum())
 
     def batch_size(self, config: FactorConfig) -> int:
         """See `Engine.batch_size`: batches are the engine's own, wherever blocks are cut."""
         return 1
 
-    def begin_pass(self, state: Model) -> Model:
+    def begin_pass(self, state: State) -> State:
         """See `Engine.begin_pass`."""
-        outliers = np.zeros_like(state.outliers)  # as many as in one pass, not in all
-        return replace(state, pass_rows=state.pass_rows or state.n_seen, outliers=outliers)
+        none = np.zeros_like(state.outliers.n_dropped)  # as many as in one pass, not in all
+        return evolve(state, pass_rows=state.schedule.pass_rows or state.n_seen, n_dropped=none)
 
-    def scores_next_rows(self, state: Model) -> bool:
+    def scores_next_rows(self, state: State) -> bool:
         """See `Engine.scores_next_rows`."""
-        return tells_an_error(state)
+        return will_score(state)
 
     def n_finalize_rows(self, n_features: int) -> int:
         """See `Engine.n_finalize_rows`."""
-        return max(256, min(4096, SAMPLE_ENTRIES // n_features))
+        return sample_rows(n_features)
 
-    def finalize(self, state: Model, sample: GetRows, last_rows: GetRows) -> Model:
+    def finalize(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
         """See `Engine.finalize`."""
-        with products_in_one_thread(state.gappy):
-            return self._finalized(state, sample, last_rows)
-
-    def _finalized(self, state: Model, sample: GetRows, last_rows: GetRows) -> Model:
-        state = coding.settled(state)
-        n_rows = state.pass_rows or state.n_seen
-        short = n_rows <= self.n_finalize_rows(len(state.C))  # the sample is the whole table
-        if state.gappy or short:
-            rows = sample()
-            state = sparing(state, rows)
-            state = polished(state, rows) if short else state
-            moved = calibrated_by_moving(state, rows) if short else None
-            state = calibrated(state, rows) if moved is None else moved
-            state = doubted(state, rows) if short else state
-        state = replace(state, pass_rows=0)  # rows that come from now on are new ones
-        return remembering(state, last_rows()) if state.config.temporal else state
+        with products_in_one_thread(state.schedule.has_missing):
+            return finalize(state, sample, last_rows)
 
     def n_last_rows(self, config: FactorConfig, n_features: int) -> int:
         """See `Engine.n_last_rows`: the last for its residuals, many if rows are temporal."""
-        return min(WINDOW, max(1, LAST_ROWS_BYTES // (8 * n_features))) if config.temporal else 1
+        most = max(1, LAST_ROWS_BYTES // (8 * n_features))
+        return min(config.hyper.window, most) if config.temporal else 1
 
-    def resume_temporal(self, state: Model, last_rows: Matrix) -> Model:
+    def resume_temporal(self, state: State, last_rows: Matrix) -> State:
         """See `Engine.resume_temporal`."""
         if not state.config.temporal:
             return state
-        if state.memory is None:
-            return remembering(state, last_rows)
-        return state if state.memory.n_seen == state.n_seen else up_to_date(state, last_rows)
+        if state.temporal is None:
+            return fit_temporal(state, last_rows)
+        if state.temporal.n_seen == state.n_seen:
+            return state
+        return update_temporal(state, last_rows)
 
     def is_mergeable(self, config: FactorConfig) -> bool:
         """See `Engine.is_mergeable`."""
         return config.forget_factor == 1.0
 
-    def evidence(self, start: Model, part: Model) -> Evidence:
+    def evidence(self, start: State, part: State) -> Evidence:
         """See `Engine.evidence`."""
-        return merging.gather(start, unacquainted(part, start))
+        return merging.gather(start, part)
 
-    def merge(self, start: Model, evidence: Evidence) -> Model:
+    def merge(self, start: State, evidence: Evidence) -> State:
         """See `Engine.merge`."""
         return merging.merged(start, evidence)
 
-    def with_config(self, state: Model, config: FactorConfig) -> Model:
+    def with_config(self, state: State, config: FactorConfig) -> State:
         """See `Engine.with_config`."""
         if config == state.config:
             return state
-        return replace(
-            state, config=config, memory=state.memory if config.temporal else None,
-            looks=state.looks and config.robust, drops=state.drops and config.robust,
+        outliers = state.outliers
+        return evolve(
+            state, config=config, temporal=state.temporal if config.temporal else None,
+            detect=outliers.detect and config.robust, drop=outliers.drop and config.robust,
         )  # fmt: skip
 
-    def to_local(self, state: Model) -> Model:
+    def to_local(self, state: State) -> State:
         """See `Engine.to_local`."""
         return state
 
-    def check(self, state: Model) -> None:
+    def check(self, state: State) -> None:
         """See `Engine.check`."""
-        check_model(state)
-        kept = state.memory
-        histograms = [state.histogram, *([kept.histogram, kept.ahead] if kept else [])]
-        if any(histogram.shape != (N_BINS,) for histogram in histograms):
-            raise ValueError("a histogram does not fit")
-        if kept is not None and len(kept.trust) != len(DISTANCES):
-            raise ValueError("memory.trust does not fit")
+        check_state(state)
 
     # -- what the model has estimated -------------------------------------------------------
 
-    def mean(self, state: Model) -> NDArray[np.float64]:
+    def mean(self, state: State) -> NDArray[np.float64]:
         """Mean of each feature."""
-        return state.center + state.one * state.noise * state.C[:, -1].astype(np.float64)
+        params = state.params
+        shift = state.one * params.C[:, -1].astype(np.float64)
+        return params.center + params.noise_std * shift
 
-    def scale(self, state: Model) -> NDArray[np.float64]:
+    def scale(self, state: State) -> NDArray[np.float64]:
         """Unit of each feature: its standard deviation in the first rows, or one for all."""
-        return state.unit.copy()
+        return state.params.scale.copy()
 
-    def noise_variance(self, state: Model) -> NDArray[np.float64] | float:
+    def noise_variance(self, state: State) -> NDArray[np.float64] | float:
         """Variance of the noise of each feature; one number if it is isotropic."""
-        variance = state.noise**2
+        variance = state.params.noise_std**2
         return variance if state.config.noise == "diagonal" else float(variance.mean())
 
-    def explained_variance(self, state: Model) -> NDArray[np.float64]:
+    def explained_variance(self, state: State) -> NDArray[np.float64]:
         """Variance that each component explains, in descending order, in units of the scale."""
         with np.errstate(over="ignore"):
             return np.sum(_scaled(state) ** 2, axis=0)[_order(state)]
 
-    def explained_variance_ratio(self, state: Model) -> NDArray[np.float64]:
+    def explained_variance_ratio(self, state: State) -> NDArray[np.float64]:
         """The same as a share of the total variance, noise included."""
         each = self.explained_variance(state)
-        unit = state.unit if state.config.scale else 1.0
-        return each / (each.sum() + np.sum((state.noise / unit) ** 2))
+        scale = state.params.scale if state.config.scale else 1.0
+        return each / (each.sum() + np.sum((state.params.noise_std / scale) ** 2))
 
-    def outlier_counts(self, state: Model) -> NDArray[np.int64]:
+    def outlier_counts(self, state: State) -> NDArray[np.int64]:
         """How many entries of each feature counted as outliers."""
-        return state.outliers.copy()
+        return state.outliers.n_dropped.copy()
 
-    def recent_error(self, state: Model) -> float:
+    def recent_error(self, state: State) -> float:
         """Relative error of held-out entries of the last rows; NaN before there are any."""
-        residual, energy = state.judged[1]
+        residual, energy = state.holdout.sse[1]
         return float(np.sqrt(residual / energy)) if energy > 0.0 else float("nan")
 
-    def integer_features(self, state: Model) -> NDArray[np.bool_]:
+    def integer_features(self, state: State) -> NDArray[np.bool_]:
         """Which features held only integers."""
-        return state.whole
+        return state.features.integer
 
-    def describe(self, state: Model) -> dict[str, Any]:
+    def describe(self, state: State) -> dict[str, Any]:
         """See `Engine.describe`."""
-        error, memory = self.recent_error(state), state.memory
+        error, temporal = self.recent_error(state), state.temporal
         noise = "noise" if state.config.noise == "isotropic" else "noise (median of the features)"
         return {
             "components": state.n_components,
@@ -277,13 +265,20 @@ class FactorEngine:
             "rows seen": state.n_seen,
             "recent error": None if np.isnan(error) else error,
             "active components": self.n_active_components(state),
-            noise: float(np.median(state.noise)),
-            "outliers": int(state.outliers.sum()),
-            "outliers count as missing": bool(state.drops),
+            noise: float(np.median(state.params.noise_std)),
+            "outliers": int(state.outliers.n_dropped.sum()),
+            "outliers count as missing": state.outliers.drop,
             "temporal": bool(state.config.temporal),
-            "filled from neighbours": memory is not None
-            and bool(memory.codes.any() or memory.residuals.any()),
+            "filled from neighbours": temporal is not None
+            and bool(temporal.code_ar.any() or temporal.residual_ar.any()),
         }
+
+
+def _bounded(config: FactorConfig, n_components: int | None) -> FactorConfig:
+    """The config with the learner's bound on the number of components, if it has one."""
+    if n_components is None or config.n_components == n_components:
+        return config
+    return replace(config, n_components=n_components)
 
 
 @contextmanager
@@ -295,12 +290,13 @@ def _overflow_refused() -> Iterator[None]:
         raise too_large() from error
 
 
-def _scaled(state: Model) -> Matrix:
-    unit = state.unit if state.config.scale else np.ones_like(state.unit)
-    return state.C[:, :-1].astype(np.float64) * (state.noise / unit)[:, None]
+def _scaled(state: State) -> Matrix:
+    params = state.params
+    scale = params.scale if state.config.scale else np.ones_like(params.scale)
+    return params.C[:, :-1].astype(np.float64) * (params.noise_std / scale)[:, None]
 
 
-def _order(state: Model) -> Any:
+def _order(state: State) -> Any:
     """Components in descending order of their variance."""
     scaled = _scaled(state)
     scaled /= max(float(np.abs(scaled).max()), 1e-300)  # squares of huge data would overflow

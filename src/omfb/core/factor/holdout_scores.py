@@ -1,117 +1,97 @@
-"""What hidden entries (`hide`) tell of a model.
+"""Scores on held-out entries.
 
-They are filled from the rest of their rows, and nothing that fills them has seen them. So these
-errors are honest. They tell how wide intervals must be (the histogram of |error| over predicted
-deviation is a *conformal* one), how large the error is, whether tails are heavy and whether it
-helps to drop outliers.
+They are predicted from the rest of their rows, and nothing that predicts them has seen them, so
+their errors are honest. They give the width of intervals (a histogram of |error| over predictive
+deviation, which makes them *conformal*), the running error, and votes on dropping outliers.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..conformal import BINS_PER_OCTAVE, LOWEST, N_BINS, binned
+from ..conformal import N_BINS, binned
 from ..linalg.rows import gram
-from .e_step import codes_of, variances_of
-from .holdout import Hidden, hide, owners
-from .state import Matrix, Model, Vector
+from .e_step import encode_rows, predictive_variances
+from .holdout import HoldoutRows, hold_out, owners
+from .robust import clip_entries, outlier_limit
+from .state import State, evolve
+from .stats import Matrix, Vector
 from .whiten import Whitened
-from .winsorize import hold_back
 
-# Checked rows after which an error has lost most of its weight in what is said of the last rows.
-RECENT_ROWS = 50
-# Entries beyond so many deviations, and which share of them makes tails heavy (normal: 0.006 %).
-FAR, HEAVY_SHARE, FIRST_CHECKS = 4.0, 0.002, 50
-# Rows that are judged together where that is done anew.
+# Rows that `rescore` scores together.
 TOGETHER = 256
 # Errors beyond this cannot be squared.
 SQUARED = -1e150, 1e150
-# Deviations from what the rest of its row says that make an entry an outlier; what dropping them
-# must be worth on average, from −1 to 1, and how many standard errors that must be above zero.
-OUTLIER, WORTH, SURE = 6.0, 0.03, 2.0
+# A histogram loses 2 / (scored rows + 50) of itself with each scored row.
+ROWS_BEFORE = 50.0
 
 
-def judge_hidden(model: Model, hidden: Hidden | None) -> Model:
-    """The model with what the hidden entries of some rows tell."""
-    if hidden is None:
-        return model
-    C = model.coding.astype(np.float64, copy=False)
-    shown, (starts, which, truth), turn = hidden
-    n, owner = len(turn), owners(hidden.away)
-    rows = Whitened(len(C), None, None, np.diff(shown.starts), hold_back(model, shown))
-    codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=True)
-    variance = variances_of(model, codes.X, codes.covariances, starts, which)
-    size, weight = (model.noise / model.unit)[which], 1.0 / np.diff(starts)
-    errors = truth - _made(C, which, codes.X[owner])
-    of_mean = truth - model.one * C[which, -1]
-    if model.drops:  # outliers that were hidden are nobody's fault
-        size = np.where(np.abs(errors) > OUTLIER * np.sqrt(variance), 0.0, size)
-    fades = 1.0 - 2.0 / (model.checked + np.arange(n) + 50.0)
-    left = np.append(np.cumprod(fades[:0:-1])[::-1], 1.0)[turn]  # of a row, after those behind it
-    histogram = np.prod(fades) * model.histogram
+def score(state: State, rows: HoldoutRows | None) -> State:
+    """The state with the scores of some rows."""
+    if rows is None:
+        return state
+    C = state.coding.astype(np.float64, copy=False)
+    shown, (starts, which, truth), position = rows
+    n, owner = len(position), owners(rows.held_out)
+    given = Whitened(len(C), None, None, np.diff(shown.starts), clip_entries(state, shown))
+    codes = encode_rows(state, given, limit=outlier_limit(state), keep_covariances=True)
+    variance = predictive_variances(state, codes.X, codes.covariances, starts, which)
+    size, weight = (state.params.noise_std / state.params.scale)[which], 1.0 / np.diff(starts)
+    errors = truth - _predicted(C, which, codes.X[owner])
+    of_mean = truth - state.one * C[which, -1]
+    if state.outliers.drop:  # held-out outliers cannot be predicted, and do not count
+        limit = state.config.hyper.outlier_limit
+        size = np.where(np.abs(errors) > limit * np.sqrt(variance), 0.0, size)
+    fades = 1.0 - 2.0 / (state.holdout.n_scored + np.arange(n) + ROWS_BEFORE)
+    left = np.append(np.cumprod(fades[:0:-1])[::-1], 1.0)[position]  # after the rows behind it
+    histogram = np.prod(fades) * state.holdout.histogram
     histogram += binned(np.abs(errors) / np.sqrt(variance), (left * weight)[owner])
     now = [weight * np.bincount(owner, (e * size) ** 2, n) for e in (errors, of_mean)]
-    fade = 1.0 - 1.0 / RECENT_ROWS
-    recent = fade**n * model.judged[1] + [float(np.sum(fade ** (n - 1 - turn) * e)) for e in now]
-    judged = np.array([model.judged[0] + np.sum(now, axis=1), recent])
-    trial = _votes(model, C, hidden, rows, codes.X) if model.looks else model.trial
-    return replace(
-        model, histogram=histogram, judged=judged, trial=trial, checked=model.checked + n
-    )
+    fade = 1.0 - 1.0 / state.config.hyper.recent_rows
+    recent = fade**n * state.holdout.sse[1]
+    recent += [float(np.sum(fade ** (n - 1 - position) * e)) for e in now]
+    sse = np.array([state.holdout.sse[0] + np.sum(now, axis=1), recent])
+    votes = state.outliers.votes
+    if state.outliers.detect:
+        votes = _add_votes(state, C, rows, given, codes.X)
+    n_scored = state.holdout.n_scored + n
+    return evolve(state, histogram=histogram, sse=sse, votes=votes, n_scored=n_scored)
 
 
-def _votes(model: Model, C: Matrix, hidden: Hidden, rows: Whitened, X: Matrix) -> Vector:
-    """Votes on dropping outliers, with those of more rows, whose codes as it is done now are X."""
-    (_, which, truth), turn, owner = hidden.away, hidden.turn, owners(hidden.away)
-    size, n = (model.noise / model.unit)[which], len(turn)
-    other = codes_of(model, rows, limit=None if model.drops else OUTLIER).X
-    plain, dropping = (
-        np.bincount(owner, np.clip((truth - _made(C, which, X[owner])) * size, *SQUARED) ** 2, n)
-        for X in ((other, X) if model.drops else (X, other))
-    )
+def _add_votes(state: State, C: Matrix, rows: HoldoutRows, given: Whitened, X: Matrix) -> Vector:
+    """Votes on dropping outliers with those of more rows, whose codes by the policy are X."""
+    (_, which, truth), position = rows.held_out, rows.position
+    owner, n = owners(rows.held_out), len(position)
+    size = (state.params.noise_std / state.params.scale)[which]
+    drops = state.outliers.drop
+    limit = None if drops else state.config.hyper.outlier_limit
+    other = encode_rows(state, given, limit=limit).X
+
+    def squared_errors(X: Matrix) -> Vector:
+        errors = np.clip((truth - _predicted(C, which, X[owner])) * size, *SQUARED)
+        return np.bincount(owner, errors**2, n).astype(np.float64, copy=False)
+
+    plain, dropping = map(squared_errors, (other, X) if drops else (X, other))
     vote = (plain - dropping) / np.maximum(plain + dropping, 1e-300)
-    fade = 1.0 - 2.0 / (model.checked + 50.0)
-    left = fade ** (n - 1 - turn)
-    return fade**n * model.trial + [np.sum(left), np.sum(left * vote), np.sum(left * vote**2)]
+    fade = 1.0 - 2.0 / (state.holdout.n_scored + ROWS_BEFORE)
+    left = fade ** (n - 1 - position)
+    more = [np.sum(left), np.sum(left * vote), np.sum(left * vote**2)]
+    return fade**n * state.outliers.votes + more
 
 
-def _made(C: Matrix, which: NDArray[np.int32], X: Matrix) -> Vector:
-    """What codes, one for each of the features `which`, make of them."""
+def _predicted(C: Matrix, which: NDArray[np.int32], X: Matrix) -> Vector:
+    """Predictions of the features `which`, one for each code."""
     return np.einsum("ij,ij->i", C[which], X)
 
 
-def outlier_limit(model: Model) -> float | None:
-    """Beyond how many deviations an entry counts as missing; None where none does."""
-    return OUTLIER if model.drops else None
-
-
-def looking(model: Model) -> Model:
-    """The model, with what it does about outliers in the batch to come.
-
-    At first they are if the head held spikes. They are looked for where more entries were far off
-    than a normal law allows. Heavy tails alone are no reason to drop any: a peak that many features
-    share is far from what is usual, too. So entries are dropped only where that fills what was
-    hidden better.
-    """
-    far = float(model.histogram[int(BINS_PER_OCTAVE * (np.log2(FAR) + LOWEST)) :].sum())
-    heavy = far > HEAVY_SHARE * float(model.histogram.sum())
-    count, votes, squares = model.trial
-    worth = votes > max(WORTH * count, SURE * float(np.sqrt(squares)))
-    if model.checked < FIRST_CHECKS:  # nothing is known yet but what the head showed
-        return model
-    asked = model.config.robust
-    return replace(model, looks=bool(asked and heavy), drops=bool(asked and worth))
-
-
-def judged_anew(model: Model, X: Any) -> Model:
-    """The model of which only what rows of X hide now was judged."""
-    fresh = replace(
-        model, histogram=np.zeros(N_BINS), judged=np.zeros((2, 2)), checked=0, C_codes=None,
-        G=gram(model.C), looks=False,
+def rescore(state: State, X: Any) -> State:
+    """The state with scores of X alone: all its rows that hold out are scored."""
+    fresh = evolve(
+        state, histogram=np.zeros(N_BINS), sse=np.zeros((2, 2)), n_scored=0, C_batch=None,
+        G=gram(state.params.C), detect=False,
     )  # fmt: skip
     for start in range(0, X.shape[0], TOGETHER):
         part = X[start : start + TOGETHER]
-        fresh = judge_hidden(fresh, hide(fresh, part, look_at_all=True)[1])
+        fresh = score(fresh, hold_out(fresh, part, score_all=True)[1])
     return fresh

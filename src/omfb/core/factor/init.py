@@ -1,4 +1,4 @@
-"""The first model: units, mean, directions and noise of the head of the stream.
+"""The first state: units, mean, directions and noise of the head, the first rows of a stream.
 
 With Z the head (n, m), centred, in units of its deviations and zero where entries are missing (a
 share s is observed), λ its squared singular values and V its right singular vectors,
@@ -20,110 +20,126 @@ from ..blocks import canonical, dense_with_holes
 from ..conformal import N_BINS
 from ..linalg.rows import gram
 from .config import FactorConfig
-from .constant_features import SAME, constant_features
-from .holdout import kept_back, lent_masks
-from .integer_features import whole_features
-from .schedule import batch_rows, fading, period_rows
-from .state import Matrix, Model, Vector
+from .features import ROUNDING, constant_features, integer_features
+from .holdout import held_out_of_head, sample_masks
+from .schedule import batch_rows, fading, update_rows
+from .state import Batch, Features, Flags, Holdout, Outliers, Params, Schedule, State
+from .stats import Matrix, Stats, Vector, inverse
 
-# Rows of the head, and its size: what is kept of a stream before anything is learned.
-HEAD_ROWS = 400
+# The head is at most this large.
 HEAD_BYTES = 1 << 23
-# The first dictionary weighs as much as this share of the rows that it comes from.
-HEAD_WEIGHT = 1.0 / 3.0
 # Values beyond this, or below its inverse, are divided before they are squared.
 SAFE_SIZE = 1e100
 # Units are not below this: they are divided by.
 LEAST_UNIT = 1e-301
-# Deviations that make a feature suspect of spikes, robust ones that make a spike, and which share
-# of the entries may be some.
-SUSPECT, SPIKE, MOST_SPIKES = 6.0, 12.0, 0.03
-# How many times as far off as all others spikes stand alone, and what that counts for among the
-# votes on dropping outliers: as much as so many rows that half agree.
-GAP, VOTES_OF_THE_HEAD = 2.5, (100.0, 50.0, 25.0)
-# Entries of a feature below which other features say what its mean may be, those of such others,
-# or if they have not as many, and how many others there must be.
-FEW, LEAST_TOLD = (10, 2), 5
-# Deviations from where their means are expected, beyond which few entries are believed; and the
-# share of features so far from the others with which these say nothing of each other.
+# Deviations that make a feature suspect of spikes, and the largest share of its entries that are
+# spikes; more of them are how the feature is.
+SUSPECT, MOST_SPIKES = 6.0, 0.03
+# How many times as far off as all others spikes stand alone, and the votes on dropping outliers
+# that this counts for: number, sum and squares.
+GAP = 2.5
+# Features that must have enough entries to say what others are like.
+LEAST_INFORMATIVE = 5
+# Deviations from the expected mean beyond which few entries are taken as they are, and the share of
+# such features with which features are not alike.
 UNLIKE, MOST_UNLIKE = 5.0, 0.1
-# Of the noise that the head shows: with less of it, the first codes follow the rows more closely,
-# and the dictionary learns faster. The first revision puts it right.
-TRUSTING = 0.3
-# Of the noise, at first, in all that varies.
+# Bounds of the first noise, as shares of all that varies.
 LEAST_NOISE, MOST_NOISE = 0.02, 0.5
 
 
-def head_rows(n_features: int, n_components: int) -> int:
-    """How many rows the first model is made of."""
+def head_rows(n_features: int, config: FactorConfig) -> int:
+    """How many rows the first state is made of."""
     fit_in = HEAD_BYTES // (8 * max(n_features, 1))
-    return max(2 * n_components, min(HEAD_ROWS, fit_in))
+    return max(2 * config.components_for(n_features), min(config.hyper.head_rows, fit_in))
 
 
-def start(head: Any, config: FactorConfig, seed: int) -> Model:
-    """The model before it learns from any row.
+def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> State:
+    """The state before it learns from any row.
 
     Parameters
     ----------
-    head : ndarray or scipy.sparse of shape (n, m)
-        The first rows of the stream.
-    config : FactorConfig
-    seed : int
+    rows : ndarray or scipy.sparse of shape (n, m)
+        The first rows of the stream; of many, `head_rows` are used.
+    config : FactorConfig, default=FactorConfig()
+    seed : int, default=0
+        Of what is drawn at random.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from omfb import factor
+    >>> Y = np.random.default_rng(0).normal(size=(100, 20))
+    >>> state = factor.init(Y, factor.FactorConfig(n_components=3))
+    >>> state, codes, info = factor.step(state, Y)
+    >>> codes.shape
+    (100, 3)
     """
-    dtype = head.dtype
-    head = canonical(head) if scipy.sparse.issparse(head) else head
-    head = head[: head_rows(head.shape[1], config.components_for(head.shape[1]))]
-    rows = dense_with_holes(head) if scipy.sparse.issparse(head) else head
-    rows = rows.astype(np.float64, copy=False)
-    seen = ~np.isnan(rows)
-    m = rows.shape[1]
+    config = FactorConfig() if config is None else config
+    dtype = rows.dtype
+    head = canonical(rows) if scipy.sparse.issparse(rows) else rows
+    head = head[: head_rows(head.shape[1], config)]
+    values = dense_with_holes(head) if scipy.sparse.issparse(head) else head
+    values = values.astype(np.float64, copy=False)
+    seen = ~np.isnan(values)
     share = max(float(seen.mean()), 1.0 / max(seen.size, 1))
-    r = config.components_for(m)
     rng = np.random.default_rng(seed)
-    gappy = bool(not seen.all())
-    masks = lent_masks(seen, rng)
-    if gappy:
-        seen = seen & ~kept_back(head, seen, masks)
-    center, unit = _units(rows, seen, config)
+    has_missing = bool(not seen.all())
+    masks = sample_masks(seen, config, rng)
+    if has_missing:
+        seen = seen & ~held_out_of_head(head, seen, masks, config)
+    center, scale = _units(values, seen, config)
     spikes, alone = np.zeros_like(seen), False
     if config.robust:
-        spikes, alone = _spikes(rows, seen, center, unit)
+        spikes, alone = _spikes(values, seen, center, scale, config)
     if spikes.any():
-        gappy, seen = True, seen & ~spikes
-        center, unit = _units(rows, seen, config)
-    Z = np.where(seen, rows - center, 0.0)
-    Z /= unit
-    C, variance = _directions(Z, share, r, rng)
-    noise = float(np.sqrt(variance))
-    C /= noise
-    n_rows = max(len(rows) * share * HEAD_WEIGHT, 1.0)
-    v = np.append(np.maximum(np.mean(C[:, :r] ** 2, axis=0), 1e-6), 0.1 / variance)
-    S = n_rows * np.eye(r + 1) + np.diag(1.0 / v)
-    constant, level = constant_features(rows, seen)
-    fade, head_start = fading(1.0 - share, r)
-    batch = batch_rows(0, gappy, config)
-    C = np.ascontiguousarray(C, dtype)
-    return Model(
-        config=config, seed=seed, C=C, C_codes=None, G=gram(C), S=S, Sigma=np.linalg.inv(S),
-        unsure=np.zeros((r, r)), v=v, center=center, unit=unit, noise=unit * noise,
-        counts=np.full(m, n_rows), rarity=np.ones(m), errors=np.zeros((2, m)), n_rows=n_rows,
-        weight=0.0, held=1.0, energy=0.0, freedom=0.0, fade=fade, head_start=head_start,
-        n_seen=0, n_entries=0,
-        batch_left=batch, period_left=period_rows(0, r, batch, config.forget_factor),
-        gappy=gappy, pass_rows=0, masks=masks,
-        histogram=np.zeros(N_BINS), checked=0, judged=np.zeros((2, 2)),
-        trial=np.array(VOTES_OF_THE_HEAD if alone else (0.0, 0.0, 0.0)),
-        looks=bool(spikes.any()), drops=bool(spikes.any()),
-        outliers=np.zeros(m, np.int64), runs=np.zeros(m, np.int64),
-        turn=np.eye(r + 1), kept=1.0,
-        known=seen.any(axis=0) | (not config.scale and not config.center),
-        first=np.zeros((3, m)),
-        whole=whole_features(rows, seen), constant=constant, level=level,
-        varied=np.zeros(m, bool),
+        has_missing, seen = True, seen & ~spikes
+        center, scale = _units(values, seen, config)
+    return _assembled(
+        config, seed, dtype, values, seen, share, center, scale, masks, has_missing,
+        bool(spikes.any()), alone, rng,
     )  # fmt: skip
 
 
-def _units(rows: Matrix, seen: NDArray[np.bool_], config: FactorConfig) -> tuple[Vector, Vector]:
+def _assembled(
+    config: FactorConfig, seed: int, dtype: Any, values: Matrix, seen: Flags, share: float,
+    center: Vector, scale: Vector, masks: Flags, has_missing: bool, spiked: bool, alone: bool,
+    rng: np.random.Generator,
+) -> State:  # fmt: skip
+    """The state of a head with these units."""
+    m = values.shape[1]
+    r = config.components_for(m)
+    Z = np.where(seen, values - center, 0.0)
+    Z /= scale
+    C, variance = _directions(Z, share, r, config, rng)
+    noise = float(np.sqrt(variance))
+    C /= noise
+    n_rows = max(len(values) * share * config.hyper.head_weight, 1.0)
+    v = np.append(np.maximum(np.mean(C[:, :r] ** 2, axis=0), 1e-6), 0.1 / variance)
+    S = n_rows * np.eye(r + 1) + np.diag(1.0 / v)
+    constant, constant_value = constant_features(values, seen)
+    fade, head_start = fading(1.0 - share, r, config)
+    batch = batch_rows(0, has_missing, config)
+    C, S_inverse = np.ascontiguousarray(C, dtype), inverse(S)
+    in_data_units = not config.scale and not config.center
+    known = np.asarray(seen.any(axis=0)) | in_data_units
+    return State(
+        config, seed,
+        Params(C, v, center, scale, scale * noise, np.eye(r + 1)),
+        Batch(None, gram(C), S_inverse, S_inverse, np.ones(m)),
+        Stats.start(S, m, n_rows),
+        Schedule(
+            0, 0, batch, update_rows(0, r, batch, config), fade, head_start, has_missing, 0
+        ),
+        Holdout(masks, np.zeros(N_BINS), 0, np.zeros((2, 2))),
+        Outliers(np.zeros(3), alone, alone, np.zeros(m, np.int64), np.zeros(m, np.int64)),
+        Features(
+            known, np.zeros((3, m)), integer_features(values, seen), constant, np.zeros(m, bool),
+            constant_value,
+        ),
+    )  # fmt: skip
+
+
+def _units(rows: Matrix, seen: Flags, config: FactorConfig) -> tuple[Vector, Vector]:
     """The mean of each feature, and its deviation or, if it is constant, its size.
 
     Of a feature that is not seen, how far from its centre it may well be.
@@ -140,10 +156,12 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], config: FactorConfig) -> tuple
     known -= mean
     known *= seen
     deviation = np.sqrt(np.einsum("ti,ti->i", known, known) / np.maximum(counts - 1, 1))
-    varies = (deviation > SAME * np.abs(mean)) & (counts > 1)
+    varies = (deviation > ROUNDING * np.abs(mean)) & (counts > 1)
     mean, deviation = mean * scale, deviation * scale
     typical = float(np.median(deviation[varies])) if varies.any() else 1.0
-    center = _believable(mean, deviation, counts) if config.center else np.zeros(len(size))
+    center = (
+        _shrunk_means(mean, deviation, counts, config) if config.center else np.zeros(len(size))
+    )
     if not config.scale:
         each = deviation[varies] if config.center else size
         peak = float(each.max(initial=0.0))
@@ -158,16 +176,19 @@ def _units(rows: Matrix, seen: NDArray[np.bool_], config: FactorConfig) -> tuple
     return center, unit
 
 
-def _believable(mean: Vector, deviation: Vector, counts: NDArray[np.int64]) -> Vector:
-    """The means; of features with few entries, as far as these say more than other features do.
+def _shrunk_means(
+    mean: Vector, deviation: Vector, counts: NDArray[np.int64], config: FactorConfig
+) -> Vector:
+    """The means; those of features with few entries are shrunk towards the others'.
 
     Where features are alike, as ratings are, a few entries of one say little beside the means of
-    the others; where they are not, as with sensors, the others say nothing. How alike they are is
-    told by those with more entries.
+    the others; where they are not, as with sensors, the others say nothing. Features with more
+    entries show how alike they are.
     """
-    for least in FEW:
+    few = config.hyper.few_entries
+    for least in (few, 2):
         told = counts >= least
-        if told.sum() >= LEAST_TOLD:
+        if told.sum() >= LEAST_INFORMATIVE:
             break
     else:
         return mean
@@ -185,18 +206,19 @@ def _believable(mean: Vector, deviation: Vector, counts: NDArray[np.int64]) -> V
     if np.mean(unlike[told]) > MOST_UNLIKE:
         return mean
     own = np.where(unlike, 1.0, own)
-    return np.where(counts >= FEW[0], mean, size * (usual + own * (means - usual)))
+    return np.where(counts >= few, mean, size * (usual + own * (means - usual)))
 
 
 def _spikes(
-    rows: Matrix, seen: NDArray[np.bool_], center: Vector, unit: Vector
-) -> tuple[NDArray[np.bool_], bool]:
-    """Entries of the head so far off that they would make the units of their features.
+    rows: Matrix, seen: Flags, center: Vector, unit: Vector, config: FactorConfig
+) -> tuple[Flags, bool]:
+    """Entries of the head so far off that they would decide the units of their features.
 
     Looked for where a feature has entries many deviations off, and measured by its median absolute
     deviation, which they do not change. Many of them are no spikes but how the feature is. Also
     returns whether they stand alone: heavy tails have no gap between what is far and the rest.
     """
+    limit = config.hyper.spike_limit
     spikes, gaps = np.zeros(seen.shape, bool), []
     with np.errstate(invalid="ignore", over="ignore"):
         known = rows if seen.all() else np.where(seen, rows, center)
@@ -205,7 +227,7 @@ def _spikes(
         for i in suspect.tolist():
             away = np.abs(rows[:, i] - np.median(rows[seen[:, i], i]))
             usual = 1.4826 * float(np.median(away[seen[:, i]]))
-            far = seen[:, i] & (away > SPIKE * usual)
+            far = seen[:, i] & (away > limit * usual)
             if usual > 0.0 and far.sum() <= MOST_SPIKES * seen[:, i].sum():
                 spikes[:, i] = far
                 if far.any():
@@ -213,7 +235,9 @@ def _spikes(
     return spikes, bool(gaps and np.median(gaps) > GAP)
 
 
-def _directions(Z: Matrix, share: float, r: int, rng: np.random.Generator) -> tuple[Matrix, float]:
+def _directions(
+    Z: Matrix, share: float, r: int, config: FactorConfig, rng: np.random.Generator
+) -> tuple[Matrix, float]:
     """The first dictionary (m, r + 1) in units of the features, and the variance of the noise."""
     n, m = Z.shape
     wide = n < m
@@ -221,7 +245,7 @@ def _directions(Z: Matrix, share: float, r: int, rng: np.random.Generator) -> tu
     energies = np.maximum(energies, 0.0)
     total = max(float(energies.sum()) / (n * m * share), 1e-12)
     noise = float(np.median(energies)) / (max(n, m) * _median_of_noise(n, m) * share)
-    noise = min(max(TRUSTING * noise, LEAST_NOISE * total), MOST_NOISE * total)
+    noise = min(max(config.hyper.first_noise * noise, LEAST_NOISE * total), MOST_NOISE * total)
     top = energies[::-1][:r]
     good = top > 1e-10 * max(float(top[0]), 1e-300)
     top, vectors = top[good], vectors[:, ::-1][:, :r][:, good]

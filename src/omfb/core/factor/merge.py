@@ -1,8 +1,9 @@
-"""Merging of models that went on from the same start: see `omfb.core.merge`.
+"""Merging of states that went on from the same start (`omfb.core.evidence`).
 
-Revisions turn the codes of a model and change its noise. `Model.turn` knows by how much, so what a
-part has learned is brought back to codes and units of the start, where evidence adds up; the noise
-is then the parts' average. A feature i has the precision f_i S, f its share of the average count:
+M-steps change the basis of the codes and the noise of the features. `Params.basis_change` keeps
+track of the former, so what a part has learned is brought back to the basis and units of the start,
+where statistics add up; the noise is then the average of the parts'. A feature i has the precision
+f_i S, f its coverage:
 
     c_i = c_i⁰ + Σ a_l f_i^l (c_i^l − c_i⁰) S_l S⁻¹ / f_i
 
@@ -10,7 +11,7 @@ What parts have put into S without rows, their priors, counts once.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -18,203 +19,209 @@ import numpy as np
 from ..conformal import rescaled
 from ..evidence import Evidence, Fading, MergeError, check_start, merge_states
 from ..linalg.rows import gram
-from .state import MOST_PASSES, Matrix, Model, Vector, inverse, rarity_of
-from .step import next_batch
+from .features import revert_features
+from .holdout_scores import ROWS_BEFORE
+from .state import State, evolve
+from .stats import Matrix, Stats, Vector, inverse
+from .step import coverage_of, next_batch
 
-# Sums in which rows fade, and that neither turns nor units change.
-FADED = ("counts", "n_rows", "freedom")
-# What a histogram loses with each checked row is 2 / (their number + 50): see `check`.
-CHECKS_BEFORE = 48.0
+STATS = tuple(each.name for each in fields(Stats))
 
 
-def merge(start: Model, parts: Sequence[Model]) -> Model:
-    """One model from models that went on from the same start, each with rows of its own.
+def merge(start: State, parts: Sequence[State]) -> State:
+    """One state from states that went on from the same start, each with rows of its own.
 
     Parameters
     ----------
-    start : Model
+    start : State
         With ``forget_factor=1``: where rows are forgotten their order matters, and parts have none.
-    parts : sequence of Model
-        What `learn` made of it.
+    parts : sequence of State
+        What `step` made of it.
     """
     return merge_states(start, parts, gather, merged)
 
 
-def gather(start: Model, part: Model) -> Evidence:
-    """What a part has learned since its start, in codes and units of the start."""
+def gather(start: State, part: State) -> Evidence:
+    """What a part has learned since its start, in the basis and units of the start."""
+    part = revert_features(part, start)
     _check(start, part)
-    n_rows, kept = part.n_seen - start.n_seen, part.kept / start.kept
+    n_rows = part.n_seen - start.n_seen
+    kept = part.stats.start_weight / start.stats.start_weight
     fading = Fading.of(_weight(start), kept, n_rows)
-    revised = not np.array_equal(part.turn, start.turn)
-    before = _Sums(_certain(start) if revised else start)
-    now = _Sums(part, start if revised else None)
-    change = (now.C - start.C) @ now.S / rarity_of(part.counts)[:, None]
-    weighted = {
-        name: getattr(now, name) - kept * getattr(before, name)
-        for name in ("S", "prior", "unsure", "weight", "errors", "energy")
+    updated = not np.array_equal(part.params.basis_change, start.params.basis_change)
+    before = _certain(start) if updated else start
+    stats, C, prior = _in_start_units(part, start) if updated else _own(part)
+    weighted: dict[str, Any] = {
+        name: getattr(stats, name) - kept * getattr(before.stats, name) for name in STATS
     }
-    weighted |= {name: getattr(part, name) - kept * getattr(start, name) for name in FADED}
-    weighted["change"] = change
-    left = _left(start.checked, part.checked)
-    counted = {
-        name: getattr(part, name) - getattr(start, name)
-        for name in ("n_entries", "checked", "outliers")
-    }
-    counted |= {
-        "parts": 1,
-        "revised": int(revised),
-        "gappy": int(part.gappy),
-        "fractions": (start.whole & ~part.whole).astype(int),
-        "varied": (start.constant & (part.varied | ~part.constant)).astype(int),
-        "histogram": now.histogram - left * start.histogram,
-        "trial": part.trial - left * start.trial,
-        "judged": part.judged[0] - start.judged[0],
-        "recent": part.judged[1],
-        "first": _moments(part.first) - _moments(start.first),
-        "log_noise": n_rows * np.log(part.noise / start.noise),
-    }
+    weighted["prior"] = prior - kept * _own(before)[2]
+    weighted["change"] = (C - start.params.C) @ stats.S / coverage_of(part)[:, None]
     weighted = {name: value / fading.mean for name, value in weighted.items()}
+    counted = _counted(start, part, updated, n_rows)
     return Evidence(n_rows, n_rows * fading.exponent, weighted, counted)
 
 
-def merged(start: Model, evidence: Evidence) -> Model:
-    """The start with what its parts have learned, revised: a new period begins."""
+def _counted(start: State, part: State, updated: bool, n_rows: int) -> dict[str, Any]:
+    """Sums in which rows do not fade, or fade by the number of scored rows."""
+    left = _left(start.holdout.n_scored, part.holdout.n_scored)
+    noise = part.params.noise_std / start.params.noise_std
+    histogram = part.holdout.histogram
+    if updated:
+        histogram = rescaled(histogram, _typical(noise))
+    mine, theirs = part.features, start.features
+    return {
+        "parts": 1,
+        "updated": int(updated),
+        "has_missing": int(part.schedule.has_missing),
+        "n_entries": part.schedule.n_entries - start.schedule.n_entries,
+        "n_scored": part.holdout.n_scored - start.holdout.n_scored,
+        "n_dropped": part.outliers.n_dropped - start.outliers.n_dropped,
+        "fractions": (theirs.integer & ~mine.integer).astype(int),
+        "varied": (theirs.constant & (mine.varied | ~mine.constant)).astype(int),
+        "histogram": histogram - left * start.holdout.histogram,
+        "votes": part.outliers.votes - left * start.outliers.votes,
+        "sse": part.holdout.sse[0] - start.holdout.sse[0],
+        "recent": part.holdout.sse[1],
+        "pending": _raw_moments(mine.pending_moments) - _raw_moments(theirs.pending_moments),
+        "log_noise": n_rows * np.log(noise),
+    }
+
+
+def merged(start: State, evidence: Evidence) -> State:
+    """The start with what its parts have learned, after an M-step."""
     n_rows, counted = evidence.n_rows, evidence.counted
     if n_rows == 0:
         return start
     fading = Fading(_weight(start), evidence.fading / n_rows, n_rows)
-    start = _certain(start) if counted["revised"] else start
-    kept = fading.kept
+    start = _certain(start) if counted["updated"] else start
     weighted = {name: fading.mean * value for name, value in evidence.weighted.items()}
-    S = kept * start.S + weighted["S"]
-    counts = kept * start.counts + weighted["counts"]
-    change = weighted["change"] * rarity_of(counts)[:, None]
-    S_once = S - weighted["prior"]
-    C = (start.C @ S + change) @ inverse(S_once)
-    C = np.ascontiguousarray(C, start.C.dtype)
-    left = _left(start.checked, start.checked + counted["checked"])
-    together = replace(
-        start, C=C, C_codes=None, G=gram(C), S=S_once, counts=counts,
-        **{
-            name: kept * getattr(start, name) + weighted[name]
-            for name in ("unsure", "weight", "errors", "energy", "n_rows", "freedom")
-        },
-        held=kept * start.held,
-        kept=kept * start.kept,
-        n_seen=start.n_seen + n_rows,
-        n_entries=start.n_entries + counted["n_entries"],
-        period_left=0,
-        gappy=counted["gappy"] > 0,
-        histogram=np.maximum(left * start.histogram + counted["histogram"], 0.0),
-        trial=left * start.trial + counted["trial"],
-        checked=start.checked + counted["checked"],
-        judged=np.array(
-            [start.judged[0] + counted["judged"], counted["recent"] / counted["parts"]]
-        ),
-        outliers=start.outliers + counted["outliers"],
-        whole=start.whole & (counted["fractions"] == 0),
-        varied=counted["varied"] > 0,
-        first=_about_means(_moments(start.first) + counted["first"]),
-        memory=None,
+    kept = start.stats.fade(fading.kept)
+    stats = Stats(**{name: getattr(kept, name) + weighted[name] for name in STATS})
+    together = evolve(start, stats=stats)
+    change = weighted["change"] * coverage_of(together)[:, None]
+    S = stats.S - weighted["prior"]
+    C = (start.params.C @ stats.S + change) @ inverse(S)
+    C = np.ascontiguousarray(C, start.params.C.dtype)
+    together = evolve(
+        together, C=C, C_batch=None, G=gram(C), S=S, prior_weight=kept.prior_weight,
+        start_weight=kept.start_weight, update_left=0, temporal=None,
     )  # fmt: skip
+    together = _with_counted(together, n_rows, counted)
     return next_batch(_with_noise(together, np.exp(counted["log_noise"] / n_rows)))
 
 
-def _certain(start: Model) -> Model:
-    """The start, as it goes into a revision: what codes were unsure of is part of S."""
-    S = start.S.copy()
-    S[:-1, :-1] += start.unsure
-    return replace(start, S=S, unsure=np.zeros_like(start.unsure), weight=0.0)
-
-
-def _with_noise(model: Model, change: Vector) -> Model:
-    """The model, its units those of a noise that has changed by so much."""
-    usual = _usual(change)
-    return replace(
-        model,
-        C=(model.C / change[:, None]).astype(model.C.dtype),
-        noise=model.noise * change,
-        errors=model.errors / np.array([change**2, np.ones_like(change)]),
-        energy=model.energy / usual**2,
-        histogram=model.histogram if usual == 1.0 else rescaled(model.histogram, 1.0 / usual),
+def _with_counted(start: State, n_rows: int, counted: dict[str, Any]) -> State:
+    holdout, outliers, features = start.holdout, start.outliers, start.features
+    left = _left(holdout.n_scored, holdout.n_scored + counted["n_scored"])
+    sse = np.array([holdout.sse[0] + counted["sse"], counted["recent"] / counted["parts"]])
+    pending = _raw_moments(features.pending_moments) + counted["pending"]
+    return evolve(
+        start,
+        n_seen=start.n_seen + n_rows,
+        n_entries=start.schedule.n_entries + counted["n_entries"],
+        has_missing=counted["has_missing"] > 0,
+        histogram=np.maximum(left * holdout.histogram + counted["histogram"], 0.0),
+        n_scored=holdout.n_scored + counted["n_scored"],
+        sse=sse,
+        votes=left * outliers.votes + counted["votes"],
+        n_dropped=outliers.n_dropped + counted["n_dropped"],
+        integer=features.integer & (counted["fractions"] == 0),
+        varied=counted["varied"] > 0,
+        pending_moments=_central_moments(pending),
     )
 
 
-def _usual(change: Vector) -> float:
+def _certain(start: State) -> State:
+    """The start as it goes into an M-step: the covariances of codes are part of S."""
+    S = start.stats.S.copy()
+    S[:-1, :-1] += start.stats.code_cov_sum
+    nothing = np.zeros_like(start.stats.code_cov_sum)
+    return evolve(start, S=S, code_cov_sum=nothing, code_cov_weight=0.0)
+
+
+def _own(state: State) -> tuple[Stats, Matrix, Matrix]:
+    """Statistics, dictionary and prior of S as they are."""
+    stats, params = state.stats, state.params
+    return stats, params.C, stats.prior_weight * np.diag(1.0 / params.v)
+
+
+def _in_start_units(part: State, start: State) -> tuple[Stats, Matrix, Matrix]:
+    """Statistics, dictionary and prior of S in the basis and units of a start."""
+    params = part.params
+    T = np.asarray(np.linalg.solve(start.params.basis_change, params.basis_change), np.float64)
+    scale = params.noise_std / start.params.noise_std
+    stats = part.stats.rotate(T).rescale(1.0 / scale)
+    C = (params.C * scale[:, None]) @ np.linalg.inv(T)
+    return stats, C, stats.prior_weight * (T / params.v) @ T.T
+
+
+def _with_noise(state: State, change: Vector) -> State:
+    """The state in units of a noise that has changed."""
+    params, typical = state.params, _typical(change)
+    histogram = state.holdout.histogram
+    return evolve(
+        state,
+        C=(params.C / change[:, None]).astype(params.C.dtype),
+        noise_std=params.noise_std * change,
+        stats=state.stats.rescale(change),
+        histogram=histogram if typical == 1.0 else rescaled(histogram, 1.0 / typical),
+    )
+
+
+def _typical(change: Vector) -> float:
     return float(np.exp(np.mean(np.log(change))))
 
 
-class _Sums:
-    """Sums of a model in the codes and units of a start; in its own if there is none."""
-
-    def __init__(self, model: Model, start: Model | None = None) -> None:
-        r = model.n_components
-        T, scale = np.eye(r + 1), np.ones(len(model.C))
-        if start is not None:
-            T[:] = np.linalg.solve(start.turn, model.turn)
-            scale = model.noise / start.noise
-        usual = _usual(scale)
-        self.S: Matrix = T @ model.S @ T.T
-        self.C: Matrix = (model.C * scale[:, None]) @ np.linalg.inv(T)
-        self.prior: Matrix = model.held * (T / model.v) @ T.T
-        self.unsure: Matrix = T[:r, :r] @ model.unsure @ T[:r, :r].T
-        self.weight = model.weight
-        self.errors: Matrix = model.errors * np.array([scale**2, np.ones_like(scale)])
-        self.energy = model.energy * usual**2
-        self.histogram: Vector = (
-            model.histogram if start is None else rescaled(model.histogram, usual)
-        )
-
-
-def _check(start: Model, part: Model) -> None:
+def _check(start: State, part: State) -> None:
     forget_factor = start.config.forget_factor
     if forget_factor < 1.0:
         raise MergeError(
-            f"with forget_factor={forget_factor:g} old rows are forgotten, and rows of several models "
-            f"have no common order: only models with forget_factor=1 can be merged"
+            f"with forget_factor={forget_factor:g} old rows are forgotten, and rows of several "
+            f"models have no common order: only models with forget_factor=1 can be merged"
         )
-    if not np.array_equal(start.known, part.known):
-        which = int(np.flatnonzero(start.known != part.known)[0])
+    if not np.array_equal(start.features.known, part.features.known):
+        which = int(np.flatnonzero(start.features.known != part.features.known)[0])
         raise MergeError(
             f"feature {which} was first observed after the start, so its units differ: give a "
             f"start that has seen every feature"
         )
+    mine, theirs = part.params, start.params
     check_start(
-        part.C.shape == start.C.shape
-        and part.C.dtype == start.C.dtype
+        mine.C.shape == theirs.C.shape
+        and mine.C.dtype == theirs.C.dtype
         and part.config == start.config
-        and (part.seed, part.pass_rows) == (start.seed, start.pass_rows)
+        and (part.seed, part.schedule.pass_rows) == (start.seed, start.schedule.pass_rows)
         and part.n_seen >= start.n_seen
-        and part.checked >= start.checked
-        and 0.0 < part.kept <= start.kept
-        and np.array_equal(part.center, start.center)
-        and np.array_equal(part.unit, start.unit)
-        and np.array_equal(part.masks, start.masks)
+        and part.holdout.n_scored >= start.holdout.n_scored
+        and 0.0 < part.stats.start_weight <= start.stats.start_weight
+        and np.array_equal(mine.center, theirs.center)
+        and np.array_equal(mine.scale, theirs.scale)
+        and np.array_equal(part.holdout.masks, start.holdout.masks)
     )
 
 
-def _weight(start: Model) -> float:
+def _weight(start: State) -> float:
     """What the rows so far count beside the next one."""
-    rows = float(start.n_seen)
-    if start.pass_rows > 0:
-        rows = min(rows, MOST_PASSES * start.pass_rows)
-    return rows + start.head_start
+    rows, schedule = float(start.n_seen), start.schedule
+    if schedule.pass_rows > 0:
+        rows = min(rows, start.config.hyper.max_passes_weight * schedule.pass_rows)
+    return rows + schedule.head_start
 
 
-def _left(checked: int, after: int) -> float:
-    """What more checked rows have left of a histogram: the product of 1 − 2 / (checked + 50)."""
-    a, b = checked + CHECKS_BEFORE, after + CHECKS_BEFORE
+def _left(scored: int, after: int) -> float:
+    """What more scored rows leave of a histogram: the product of 1 − 2 / (scored + 50)."""
+    a, b = scored + ROWS_BEFORE - 2.0, after + ROWS_BEFORE - 2.0
     return a * (a + 1.0) / (b * (b + 1.0))
 
 
-def _moments(first: Matrix) -> Matrix:
-    """Counts, sums and sums of squares, which add up."""
-    count, mean, squares = first
+def _raw_moments(central: Matrix) -> Matrix:
+    """Counts, sums and sums of squares, which add up, from moments about the mean."""
+    count, mean, squares = central
     return np.array([count, count * mean, squares + count * mean**2])
 
 
-def _about_means(moments: Matrix) -> Any:
+def _central_moments(raw: Matrix) -> Matrix:
     """Counts, means and sums of squares about them."""
-    count, total, squares = moments
+    count, total, squares = raw
     mean = total / np.maximum(count, 1.0)
     return np.array([count, mean, np.maximum(squares - count * mean**2, 0.0)])

@@ -1,7 +1,6 @@
-"""Codes and filled values of rows, and how sure they are; nothing is learned."""
+"""Predictions: codes, filled values with their deviations, samples and likelihoods."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,12 +12,13 @@ from ..info import Info
 from ..linalg.rows import gram
 from ..linalg.threads import products_in_one_thread
 from ..scoring import Predict, judge_hidden_parts
-from .active import slim
-from .e_step import codes_of, complete_system, variances_of
-from .holdout_scores import outlier_limit
-from .state import Matrix, Model, Vector, rarity_of
+from .e_step import complete_system, encode_rows, predictive_variances
+from .rank import drop_empty
+from .robust import clip_rows, outlier_limit
+from .state import State, evolve
+from .stats import Matrix, Vector
+from .step import end_batch
 from .whiten import Whitened, in_safe_range, pattern_of
-from .winsorize import believed
 
 # Rows at a time: few enough for their covariances (rows, r, r), many enough for products.
 ROWS = 256
@@ -30,59 +30,52 @@ LARGEST = 1e150
 MOST_OFFSET = {"float64": 1e5, "float32": 1e2}
 
 
-class Filled(NamedTuple):
-    """Rows without missing entries, and the predictive deviation of each entry: 0 if observed."""
+class Moments(NamedTuple):
+    """Rows without missing entries, and predictive standard deviations: 0 where observed."""
 
-    rows: NDArray[Any]
-    deviations: NDArray[np.float64] | None
-
-
-def settled(model: Model) -> Model:
-    """The model as its rows so far have made it: codes by the dictionary as it is now."""
-    if model.C_codes is None:
-        return model
-    return replace(model, C_codes=None, G=gram(model.C), rarity=rarity_of(model.counts))
+    mean: NDArray[Any]
+    std: NDArray[np.float64] | None
 
 
-def encode(model: Model, X: Any) -> Matrix:
+def encode(state: State, X: Any) -> Matrix:
     """Codes (n_samples, n_components) of rows."""
-    fewer, which = slim(settled(model))
+    fewer, which = drop_empty(end_batch(state))
     codes = _encoded(fewer, X)
-    if fewer.n_components == model.n_components:
+    if fewer.n_components == state.n_components:
         return codes
-    all_codes = np.zeros((len(codes), model.n_components))
+    all_codes = np.zeros((len(codes), state.n_components))
     all_codes[:, which[:-1]] = codes
     return all_codes
 
 
-def _encoded(model: Model, X: Any) -> Matrix:
-    """Codes of rows by all components that a model has."""
-    codes = np.empty((X.shape[0], model.n_components))
-    known = _codes_of_complete(model, X, codes)
+def _encoded(state: State, X: Any) -> Matrix:
+    """Codes of rows by all components of a state."""
+    codes = np.empty((X.shape[0], state.n_components))
+    known = _codes_of_complete(state, X, codes)
     left = np.flatnonzero(~known)
     with products_in_one_thread(len(left) > 1):
         for start in range(0, len(left), ROWS):
             which = left[start : start + ROWS]
-            rows = believed(model, X[which])
-            codes[which] = codes_of(model, rows, limit=outlier_limit(model)).X[:, :-1]
+            rows = clip_rows(state, X[which])
+            codes[which] = encode_rows(state, rows, limit=outlier_limit(state)).X[:, :-1]
     return codes
 
 
-def _codes_of_complete(model: Model, X: Any, codes: Matrix) -> NDArray[np.bool_]:
-    """Fill in the codes of complete rows by one product; tells which rows these are.
+def _codes_of_complete(state: State, X: Any, codes: Matrix) -> NDArray[np.bool_]:
+    """Write the codes of complete rows by one product; return which rows these are.
 
     The rows themselves are multiplied, not what is left of them without their mean: where that is
     a small part of them, too many digits would be lost, and it is left to the usual way.
     """
     none = np.zeros(X.shape[0], bool)
-    offset = model.center / model.noise
-    if scipy.sparse.issparse(X) or model.drops or X.dtype != model.C.dtype:
+    offset = state.params.center / state.params.noise_std
+    if scipy.sparse.issparse(X) or state.outliers.drop or X.dtype != state.params.C.dtype:
         return none
-    if np.abs(offset).max() > MOST_OFFSET[str(X.dtype)] or not in_safe_range(model):
+    if np.abs(offset).max() > MOST_OFFSET[str(X.dtype)] or not in_safe_range(state):
         return none
-    r, C = model.n_components, model.C
-    scaled = C[:, :r] / model.noise.astype(C.dtype)[:, None]
-    system, pulled = complete_system(model)
+    r, C = state.n_components, state.params.C
+    scaled = C[:, :r] / state.params.noise_std.astype(C.dtype)[:, None]
+    system, pulled = complete_system(state)
     pulled = pulled + offset @ C[:, :r].astype(np.float64)
     known = none
     for start in range(0, len(X), PRODUCT_ROWS):
@@ -94,20 +87,24 @@ def _codes_of_complete(model: Model, X: Any, codes: Matrix) -> NDArray[np.bool_]
     return known
 
 
-def decode(model: Model, codes: Matrix) -> NDArray[Any]:
+def decode(state: State, codes: Matrix) -> NDArray[Any]:
     """Rows in the data's units from their codes; infinite where they overflow their type."""
-    C = model.C
+    C = state.params.C
     with np.errstate(over="ignore", invalid="ignore"):
         rows = codes.astype(C.dtype, copy=False) @ C[:, :-1].T
-        rows = (rows + model.one * C[:, -1]) * model.noise + model.center
+        rows = (rows + state.one * C[:, -1]) * state.params.noise_std + state.params.center
         return rows.astype(C.dtype, copy=False)
 
 
-def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
-    """The rows of X with their missing entries filled; what is observed stays as it is."""
-    filled = dense_with_holes(X).astype(model.C.dtype)
-    model = slim(settled(model))[0] if np.isnan(filled).any() else model
-    spreads = np.zeros(filled.shape) if deviations else None
+def predict(state: State, X: Any, *, std: bool = True) -> Moments:
+    """The rows of X with their missing entries predicted, each row by itself.
+
+    Observed entries stay as they are. The deviations are those of the model; `conformal` quantiles
+    of held-out errors calibrate them.
+    """
+    filled = dense_with_holes(X).astype(state.params.C.dtype)
+    state = drop_empty(end_batch(state))[0] if np.isnan(filled).any() else state
+    spreads = np.zeros(filled.shape) if std else None
     for start in range(0, len(filled), ROWS):
         here = slice(start, start + ROWS)
         missing = np.isnan(filled[here])
@@ -115,38 +112,39 @@ def fill(model: Model, X: Any, *, deviations: bool = False) -> Filled:
             check_finite(filled[here], squares=False)
             continue
         with products_in_one_thread(len(missing) > 1):
-            rows = believed(model, X[here])
-            codes = codes_of(model, rows, limit=outlier_limit(model), keep_covariances=deviations)
-            np.copyto(filled[here], decode(model, codes.X[:, :-1]), where=missing)
+            rows = clip_rows(state, X[here])
+            limit = outlier_limit(state)
+            codes = encode_rows(state, rows, limit=limit, keep_covariances=std)
+            np.copyto(filled[here], decode(state, codes.X[:, :-1]), where=missing)
             if spreads is not None:
                 starts, which = pattern_of(missing)
-                variances = variances_of(model, codes.X, codes.covariances, starts, which)
-                spreads[here][missing] = np.sqrt(variances) * model.spread[which]
-    return Filled(filled, spreads)
+                variances = predictive_variances(state, codes.X, codes.covariances, starts, which)
+                spreads[here][missing] = np.sqrt(variances) * state.spread[which]
+    return Moments(filled, spreads)
 
 
-def draw(model: Model, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:
-    """n times the rows of X with missing entries drawn jointly from what the model believes.
+def sample(state: State, X: Any, n: int, rng: np.random.Generator) -> Iterator[NDArray[Any]]:
+    """n times the rows of X with missing entries drawn jointly from their posterior.
 
     For each draw one dictionary, then for each row a code given that row, then the noise.
     """
-    model, _ = slim(settled(model))
-    r, m = model.n_components, len(model.C)
-    rows = dense_with_holes(X).astype(model.C.dtype)
-    roots = np.linalg.cholesky(model.Sigma)
-    deviations = np.sqrt(model.rarity)[:, None]
+    state, _ = drop_empty(end_batch(state))
+    r, m = state.n_components, len(state.params.C)
+    rows = dense_with_holes(X).astype(state.params.C.dtype)
+    roots = np.linalg.cholesky(state.batch.Sigma)
+    deviations = np.sqrt(state.batch.inverse_coverage)[:, None]
     for _ in range(n):
-        C = model.C + deviations * (rng.standard_normal((m, r + 1)) @ roots.T)
+        C = state.params.C + deviations * (rng.standard_normal((m, r + 1)) @ roots.T)
         drawn = rows.copy()
-        for here, part in _parts(model, X):
+        for here, part in _parts(state, X):
             missing = np.isnan(rows[here])
             if not missing.any():
                 continue
-            codes = codes_of(model, part, limit=outlier_limit(model), keep_covariances=True)
+            codes = encode_rows(state, part, limit=outlier_limit(state), keep_covariances=True)
             x = codes.X.copy()
             x[:, :r] += _normal(codes.covariances, len(x), rng)
             values = x @ C.T + rng.standard_normal((len(x), m))
-            np.copyto(drawn[here], values * model.spread + model.center, where=missing)
+            np.copyto(drawn[here], values * state.spread + state.params.center, where=missing)
         yield drawn
 
 
@@ -156,19 +154,19 @@ def _normal(covariances: Matrix, n: int, rng: np.random.Generator) -> Matrix:
     return np.einsum("tij,tj->ti", np.broadcast_to(roots, (n, *roots.shape[1:])), drawn)
 
 
-def log_likelihood(model: Model, X: Any) -> Vector:
-    """Log-likelihood of what is observed of each row, given the dictionary.
+def log_likelihood(state: State, X: Any) -> Vector:
+    """Log-likelihood of the observed entries of each row, given the dictionary.
 
     y ~ N(μ, C Cᵀ + I) in units of the noise: by Woodbury, with A = C_ΩᵀC_Ω + I, the quadratic form
     is ‖y − C x‖² + ‖x‖² at x = A⁻¹C_Ωᵀy, and the determinant is that of A.
     """
-    model, _ = slim(settled(model))
-    r = model.n_components
-    exact = replace(model, Sigma=np.zeros_like(model.Sigma))
+    state, _ = drop_empty(end_batch(state))
+    r = state.n_components
+    exact = evolve(state, Sigma=np.zeros_like(state.batch.Sigma))
     scores = np.empty(X.shape[0])
-    log_noise = np.log(model.noise)
+    log_noise = np.log(state.params.noise_std)
     for here, rows in _parts(exact, X):
-        codes = codes_of(exact, rows, keep_covariances=True)
+        codes = encode_rows(exact, rows, keep_covariances=True)
         x = codes.X[:, :r]
         signs, inverse_logs = np.linalg.slogdet(codes.covariances)
         del signs
@@ -182,48 +180,52 @@ def log_likelihood(model: Model, X: Any) -> Vector:
     return scores
 
 
-def judge(model: Model, X: Any) -> Info:
-    """Squared errors of entries that were hidden from their row's code, beside those of the mean.
+def score_held_out(state: State, X: Any) -> Info:
+    """Squared errors of entries that were held out of their row's code, beside those of the mean.
 
     In units of the features.
     """
-    model, _ = slim(settled(model))
-    mean = model.center + model.one * model.noise * model.C[:, -1].astype(np.float64)
+    state, _ = drop_empty(end_batch(state))
+    mean = state.params.center + state.one * state.params.noise_std * state.params.C[:, -1].astype(
+        np.float64
+    )
 
     def predicting(visible: NDArray[np.bool_]) -> Predict:
         hidden = ~visible
-        C = model.C[hidden].astype(np.float64)
-        codes_of_visible = _coding(model, visible)
+        C = state.params.C[hidden].astype(np.float64)
+        codes_of_visible = _coding(state, visible)
 
         def predict(rows: NDArray[Any]) -> NDArray[Any]:
-            made = codes_of_visible(rows) @ C[:, :-1].T + model.one * C[:, -1]
-            made *= model.noise[hidden]
-            made += model.center[hidden]
+            made = codes_of_visible(rows) @ C[:, :-1].T + state.one * C[:, -1]
+            made *= state.params.noise_std[hidden]
+            made += state.params.center[hidden]
             return made
 
         return predict
 
-    return judge_hidden_parts(X, mean, model.unit, predicting)
+    return judge_hidden_parts(X, mean, state.params.scale, predicting)
 
 
-def _coding(model: Model, visible: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Matrix]:
+def _coding(state: State, visible: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Matrix]:
     """What makes codes of rows from some of the features."""
-    if model.drops:  # what is hidden would be taken for outliers
-        return lambda rows: encode(model, np.where(visible, rows, np.nan).astype(rows.dtype))
+    if state.outliers.drop:  # zeros in place of hidden entries would be taken for outliers
+        return lambda rows: encode(state, np.where(visible, rows, np.nan).astype(rows.dtype))
     # With zeros for the others in C, they make no difference, and no row has to be copied.
-    C = model.C * visible[:, None]
-    shown = replace(model, C=C, G=gram(C), rarity=model.rarity * visible)
+    C = state.params.C * visible[:, None]
+    shown = evolve(state, C=C, G=gram(C), inverse_coverage=state.batch.inverse_coverage * visible)
     return lambda rows: encode(shown, rows)
 
 
-def _parts(model: Model, X: Any) -> Iterator[tuple[slice, Whitened]]:
+def _parts(state: State, X: Any) -> Iterator[tuple[slice, Whitened]]:
     """Some rows at a time, in units of the noise."""
     for start in range(0, X.shape[0], ROWS):
         here = slice(start, start + ROWS)
-        yield here, believed(model, X[here])
+        yield here, clip_rows(state, X[here])
 
 
-def errors_of(model: Model) -> Vector:
-    """The histogram of the errors of what the model fills, in time if it fills in time."""
-    memory = model.memory
-    return model.histogram if memory is None or not memory.histogram.any() else memory.histogram
+def error_histogram(state: State) -> Vector:
+    """|error| / std of held-out entries, in time if the state is temporal."""
+    temporal = state.temporal
+    if temporal is None or not temporal.histogram.any():
+        return state.holdout.histogram
+    return temporal.histogram

@@ -1,6 +1,5 @@
 """Fewer components at the end of a fit, where what rows hide says so."""
 
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -8,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..linalg.rows import gram
-from .active import slim
-from .holdout_scores import judged_anew
-from .state import Model, Vector
+from .holdout_scores import rescore
+from .rank import active_components, drop_empty
+from .state import State, evolve
+from .stats import Vector
 
 # Of the components on trial, those that the next trial keeps, and how many trials there are.
 FEWER, STEPS_DOWN = 0.8, 12
@@ -26,7 +26,7 @@ CLEARLY = 3.0
 FEW_ROWS, SURE = 6, 2.0
 
 
-def sparing(model: Model, X: Any) -> Model:
+def sparing(state: State, X: Any) -> State:
     """The model without its weakest components, as far as that fills what rows hide better.
 
     Components that do not stand out follow the noise of some tables and are a weak signal in
@@ -35,15 +35,18 @@ def sparing(model: Model, X: Any) -> Model:
     twice as much against components that stand out. Components that do not stand out and make no
     difference go as well, unless most is missing: there intervals need what is not known of them.
     """
-    if not model.gappy:
-        return model
-    falling, used = np.argsort(-model.v[:-1], kind="stable"), int(model.used.sum())
+    if not state.schedule.has_missing:
+        return state
+    falling, used = (
+        np.argsort(-state.params.v[:-1], kind="stable"),
+        int(active_components(state).sum()),
+    )
     counts = {0, *(int(used * FEWER**step) for step in range(STEPS_DOWN))} - {len(falling)}
-    best, least = model, _errors_by_part(model, X)
+    best, least = state, _errors_by_part(state, X)
     few = X.shape[0] < PARTS * FEW_ROWS
-    mostly_observed = 2 * model.n_entries >= model.n_seen * len(model.C)
+    mostly_observed = 2 * state.schedule.n_entries >= state.schedule.n_seen * len(state.params.C)
     for count in sorted(counts, reverse=True):
-        fewer = _without(model, falling[count:])
+        fewer = _without(state, falling[count:])
         errors = _errors_by_part(fewer, X)
         gains = least - errors
         unsure = float(np.sqrt(PARTS) * gains.std(ddof=1))
@@ -56,21 +59,21 @@ def sparing(model: Model, X: Any) -> Model:
     return best
 
 
-def _without(model: Model, which: NDArray[np.int64]) -> Model:
+def _without(state: State, which: NDArray[np.int64]) -> State:
     """The model whose components `which` have no loadings, and are sure of that."""
-    C, Sigma = model.C.copy(), model.Sigma.copy()
+    C, Sigma = state.params.C.copy(), state.batch.Sigma.copy()
     C[:, which] = 0.0
-    everything = len(which) == model.n_components
+    everything = len(which) == state.n_components
     sure = which[1:] if everything else which  # a model has one at least
     Sigma[sure] = 0.0
     Sigma[:, sure] = 0.0
-    return replace(model, C=C, C_codes=None, G=gram(C), Sigma=Sigma)
+    return evolve(state, C=C, C_batch=None, G=gram(C), Sigma=Sigma)
 
 
-def _errors_by_part(model: Model, X: Any) -> Vector:
+def _errors_by_part(state: State, X: Any) -> Vector:
     """Squared errors of what rows hide, in each of some parts of the rows."""
     bounds = np.linspace(0, X.shape[0], PARTS + 1).astype(int)
     parts = (X[first:last] for first, last in pairwise(bounds.tolist()) if last > first)
-    model, _ = slim(model)
-    errors = [float(judged_anew(model, part).judged[0, 0]) for part in parts]
+    state, _ = drop_empty(state)
+    errors = [float(rescore(state, part).holdout.sse[0, 0]) for part in parts]
     return np.array(errors + [0.0] * (PARTS - len(errors)))

@@ -11,7 +11,6 @@ Of a stream, and of tables that are not looked at as a whole, nobody knows how m
 were: `Model.counts` fade.
 """
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,8 @@ from scipy.special import stdtrit
 
 from ..blocks import dense_with_holes
 from ..linalg.rows import gram
-from .state import Model, Vector
+from .state import State, evolve
+from .stats import Vector
 
 # Entries that show half of what there is to show, and those that show all of it.
 HALF, ENOUGH = 10.0, 40.0
@@ -27,29 +27,31 @@ HALF, ENOUGH = 10.0, 40.0
 TAIL = 0.95
 
 
-def doubted(model: Model, X: Any) -> Model:
+def doubted(state: State, X: Any) -> State:
     """The model, with more noise for features of which its whole table X has few entries."""
-    extra = unproven(model, (~np.isnan(dense_with_holes(X))).sum(axis=0))
+    extra = unproven(state, (~np.isnan(dense_with_holes(X))).sum(axis=0))
     if not extra.any():
-        return model
-    change = np.hypot(1.0, extra / model.noise)
-    C = (model.C / change[:, None]).astype(model.C.dtype)
-    errors = model.errors / np.array([change**2, np.ones_like(change)])
-    return replace(model, C=C, G=gram(C), noise=model.noise * change, errors=errors)
+        return state
+    change = np.hypot(1.0, extra / state.params.noise_std)
+    C = (state.params.C / change[:, None]).astype(state.params.C.dtype)
+    errors = state.stats.residual_sums / np.array([change**2, np.ones_like(change)])
+    return evolve(
+        state, C=C, G=gram(C), noise_std=state.params.noise_std * change, residual_sums=errors
+    )
 
 
-def unproven(model: Model, n: Vector) -> Vector:
+def unproven(state: State, n: Vector) -> Vector:
     """The deviation of each feature that its own n entries have not shown to be explained."""
     deviation = np.zeros(len(n))
     enough = min(ENOUGH, 0.5 * float(n.mean()))
-    few = model.known & (n > 0) & (n < enough)
-    if model.config.noise != "diagonal" or not few.any():
+    few = state.features.known & (n > 0) & (n < enough)
+    if state.config.noise != "diagonal" or not few.any():
         return deviation
     n = n[few]
     share = _unshown(n) - _unshown(enough)
     # One entry has no deviation: its size stands for it, and is trusted as that of two.
     stretch = stdtrit(np.maximum(n - 1.0, 1.0), TAIL) / stdtrit(np.inf, TAIL)
-    deviation[few] = model.unit[few] * stretch * np.sqrt(share * (n + 1.0) / n)
+    deviation[few] = state.params.scale[few] * stretch * np.sqrt(share * (n + 1.0) / n)
     return deviation
 
 

@@ -1,9 +1,9 @@
-"""What each feature's own series tells of its gaps, where that fills better than other features do.
+"""Univariate AR: a feature's own series, where it predicts gaps better than the factors do.
 
-The model explains a feature by what it shares with others. Of one that shares little, a gap is
-better bridged from its own values before and after it, as an autoregression of order one does. How
-much that is trusted depends on the feature, and on how far off the next value is that is known: a
-single hour is filled otherwise than a day. It is found by hiding.
+The factors explain a feature by what it shares with others. A gap of one that shares little is
+better bridged from its own values before and after, as an autoregression of order one does. The
+weight of this depends on the feature and on the distance to the nearest known value: a single hour
+is filled otherwise than a day. Held-out gaps decide.
 """
 
 from typing import NamedTuple
@@ -12,82 +12,84 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..linalg.autoregression import bridge
-from .state import Matrix, Model, Vector
-from .whiten import REACH
+from .hyper import Hyper
+from .state import Flags, State
+from .stats import Matrix, Vector
 
-# Rows to the next value that is known, from which on another trust is found.
+# Rows to the nearest known value from which on the series has another weight.
 DISTANCES = (1, 2, 3, 6, 12, 25)
-# Hidden entries that a trust is found from at least, and those that all features begin with.
-FEWEST, SHARED = 100, 200.0
-# What it must lower the squared error by, as a share; no error counts as more deviations.
-WORTH, MOST = 0.05, 5.0
-# Errors beyond this tell nothing but that numbers have come to their end.
+# Held-out entries at a distance below which the weight is that of the next smaller distance.
+FEWEST = 100
+# No error counts as more deviations: a few spikes must not decide.
+LARGEST_ERROR = 5.0
+# Errors beyond this come from numbers at the end of their range.
 HUGE = 1e100
 
 
-class Alone(NamedTuple):
+class Bridged(NamedTuple):
     """Values (n, m) by features' own series, and their deviations, in units of the noise."""
 
-    values: Matrix
-    deviations: Matrix
+    mean: Matrix
+    std: Matrix
 
 
-def alone(model: Model, W: Matrix, series: Vector) -> Alone:
-    """What a feature's series, of which it keeps so much from row to row, makes of missing entries.
-
-    W are the rows in units of the noise.
-    """
-    away, size = away_from_mean(model, W)
+def bridge_series(state: State, W: Matrix, series_ar: Vector) -> Bridged:
+    """Missing entries of rows W, in units of the noise, by each feature's own autoregression."""
+    away, size = away_from_mean(state, W)
     means, remains = np.zeros_like(away), np.ones_like(away)
-    bridge(away, series, means, remains)
-    return Alone(means + _mean(model), np.sqrt(remains) * size)
+    bridge(away, series_ar, means, remains)
+    return Bridged(means + _mean(state), np.sqrt(remains) * size)
 
 
-def away_from_mean(model: Model, W: Matrix) -> tuple[Matrix, Vector]:
-    """Rows without the mean, and how far they usually are from it."""
-    C = model.C[:, :-1].astype(np.float64)
+def away_from_mean(state: State, W: Matrix) -> tuple[Matrix, Vector]:
+    """Rows without the mean, clipped, and their marginal standard deviations."""
+    C = state.params.C[:, :-1].astype(np.float64)
     size = np.sqrt(1.0 + np.einsum("ij,ij->i", C, C))
-    return np.clip(W - _mean(model), -REACH * size, REACH * size), size
+    limit = state.config.hyper.clip_limit * size
+    return np.clip(W - _mean(state), -limit, limit), size
 
 
-def trust_in(
-    own: Matrix, shared: Matrix, hidden: NDArray[np.bool_], missing: NDArray[np.bool_]
+def series_weight(
+    own: Matrix, shared: Matrix, held_out: Flags, missing: Flags, hyper: Hyper
 ) -> Matrix:
-    """What of a filled value is to be the feature's own, for each distance and feature.
+    """Weight of the feature's own series in a filled value, for each distance and feature.
+
+    For each distance all features begin with the weight that suits them together, which is 0
+    unless it lowers the squared error by `series_gain`.
 
     Parameters
     ----------
     own, shared : ndarray of shape (n, m)
-        Errors of what each feature's series and the model make of the rows, in units of the
-        features.
-    hidden, missing : ndarray of shape (n, m)
-        Entries that are known and were hidden, and all that had to be filled.
+        Errors of each feature's own series and of the factors, in units of the features.
+    held_out, missing : ndarray of shape (n, m)
+        Entries that are known and were held out, and all that had to be filled.
+    hyper : Hyper
     """
-    hidden = hidden & (np.abs(own) < HUGE) & (np.abs(shared) < HUGE)  # neither NaN
-    apart = np.where(hidden, own - shared, 0.0)
-    error = np.where(hidden, np.clip(-shared, -MOST, MOST), 0.0)
+    usable = held_out & (np.abs(own) < HUGE) & (np.abs(shared) < HUGE)  # neither NaN
+    apart = np.where(usable, own - shared, 0.0)
+    error = np.where(usable, np.clip(-shared, -LARGEST_ERROR, LARGEST_ERROR), 0.0)
     classes = distance_classes(missing)
-    trust = np.zeros((len(DISTANCES), own.shape[1]))
+    weight = np.zeros((len(DISTANCES), own.shape[1]))
     for at in range(len(DISTANCES)):
-        chosen = hidden & (classes == at)
+        chosen = usable & (classes == at)
         count = int(chosen.sum())
-        if count < FEWEST:  # as at the next smaller distance
-            trust[at] = trust[at - 1] if at else 0.0
+        if count < FEWEST:
+            weight[at] = weight[at - 1] if at else 0.0
             continue
         along = np.sum(apart * error, axis=0, where=chosen)
         squares = np.sum(apart**2, axis=0, where=chosen)
         total, typical = float(squares.sum()), float(squares.sum()) / count
         usual = min(max(float(along.sum()) / max(total, 1e-300), 0.0), 1.0)
         gained = usual * (2.0 * float(along.sum()) - usual * total)
-        if gained < WORTH * float(np.sum(error**2, where=chosen)):
+        if gained < hyper.series_gain * float(np.sum(error**2, where=chosen)):
             usual = 0.0
-        found = (along + SHARED * usual * typical) / np.maximum(squares + SHARED * typical, 1e-300)
-        trust[at] = np.clip(found, 0.0, 1.0)
-    return trust
+        prior = hyper.series_prior * typical
+        weight[at] = (along + usual * prior) / np.maximum(squares + prior, 1e-300)
+    return np.clip(weight, 0.0, 1.0)
 
 
-def distance_classes(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Which of the distances each entry has to the nearest row, before or after, that is known."""
+def distance_classes(missing: Flags) -> NDArray[np.int64]:
+    """Index into `DISTANCES` of each entry's distance to the nearest known one of its column."""
     rows = np.arange(len(missing))[:, None]
     far = len(missing) + DISTANCES[-1]
     before = np.maximum.accumulate(np.where(missing, -far, rows), axis=0)
@@ -96,6 +98,6 @@ def distance_classes(missing: NDArray[np.bool_]) -> NDArray[np.int64]:
     return np.maximum(classes, 0)
 
 
-def _mean(model: Model) -> Vector:
-    mean: Vector = model.one * model.C[:, -1].astype(np.float64)
+def _mean(state: State) -> Vector:
+    mean: Vector = state.one * state.params.C[:, -1].astype(np.float64)
     return mean

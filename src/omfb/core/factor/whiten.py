@@ -1,4 +1,4 @@
-"""Rows in the model's units: the noise is 1, and what is missing is 0 and marked."""
+"""Rows in units of the noise, centred: missing entries are 0 and marked."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from ..blocks import check_finite, sparse_rows, too_large
 from ..linalg.entries import LARGEST, list_seen, mark, whiten
 from ..linalg.rows import Rows
-from .state import Model, Vector
+from .state import State
+from .stats import Vector
 
 SAFE_RANGE = {np.dtype(np.float64): 1e150, np.dtype(np.float32): 1e25}
-# Deviations that every entry may be off: see `reach`.
-REACH = 12.0
-Forgotten = tuple[int, NDArray[np.int32]]
-"""A row, and features of it that are to count as missing."""
+HeldOut = tuple[int, NDArray[np.int32]]
+"""A row, and features of it that count as missing."""
 
 
 class Whitened:
@@ -31,15 +30,15 @@ class Whitened:
         Which are not missing; None if none is, or there are no `values`.
     counts, shares : ndarray of shape (q,)
         How many features each row observes, and which share of them that is.
-    all_near : bool
-        Whether no value is known to be beyond `REACH`.
+    within_limit : bool
+        Whether no value is beyond the clip limit in units of the noise, so none has to be clipped.
     """
 
     def __init__(
         self, n_features: int, values: NDArray[Any] | None, seen: NDArray[np.bool_] | None,
-        counts: NDArray[np.int64], entries: Rows | None = None, all_near: bool = False,
+        counts: NDArray[np.int64], entries: Rows | None = None, within_limit: bool = False,
     ) -> None:  # fmt: skip
-        self.all_near = all_near
+        self.within_limit = within_limit
         self.values, self.seen, self.counts, self._entries = values, seen, counts, entries
         self.shares: Vector = counts / n_features
 
@@ -66,7 +65,7 @@ class Whitened:
     def without(self, gone: NDArray[np.bool_]) -> "Whitened":
         """The rows without some of their entries, given in the order of `entries`."""
         starts, features, _ = self.entries
-        rest = picked(self.entries, ~gone)
+        rest = select(self.entries, ~gone)
         counts = np.diff(rest.starts)
         m = round(self.counts.max(initial=1) / max(self.shares.max(initial=0.0), 1e-300))
         if self.values is None:
@@ -81,56 +80,61 @@ class Whitened:
 
 
 def whitened(
-    model: Model, X: Any, forgotten: Sequence[Forgotten] = (), room: NDArray[Any] | None = None
+    state: State, X: Any, held_out: Sequence[HeldOut] = (), out: NDArray[Any] | None = None
 ) -> Whitened:
     """The rows of an array or sparse matrix in units of the model's noise.
 
-    What is forgotten counts as missing. `room` is where they are written to, if given.
+    Held-out entries count as missing. `out` is where the rows are written to, if given.
     """
-    m, dtype = len(model.C), model.C.dtype
-    inverse = 1.0 / model.noise
+    m, dtype = len(state.params.C), state.params.C.dtype
+    inverse = 1.0 / state.params.noise_std
     if scipy.sparse.issparse(X):
-        starts, features, values = _without(sparse_rows(X, squares=False), forgotten)
-        values = (values.astype(np.float64) - model.center[features]) * inverse[features]
+        starts, features, values = _without(sparse_rows(X, squares=False), held_out)
+        values = (values.astype(np.float64) - state.params.center[features]) * inverse[features]
         if not np.abs(values).max(initial=0.0) < LARGEST:
             raise too_large()
         return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
-    out = np.empty(Y.shape, dtype) if room is None else room[: len(Y)]
+    out = np.empty(Y.shape, dtype) if out is None else out[: len(Y)]
     counts = np.empty(len(Y), np.int64)
-    center = model.center
-    if dtype == np.float32 and in_safe_range(model):  # rounded as the data are
+    center = state.params.center
+    if dtype == np.float32 and in_safe_range(state):  # rounded as the data are
         center, inverse = center.astype(dtype), inverse.astype(dtype)
-    limits = dtype.type(REACH), dtype.type(LARGEST if dtype == np.float64 else np.inf)
+    limits = (
+        dtype.type(state.config.hyper.clip_limit),
+        dtype.type(LARGEST if dtype == np.float64 else np.inf),
+    )
     n_beyond, n_huge = whiten(Y, center, inverse, *limits, out, counts)
     if n_huge and inverse.dtype == np.float32:
-        n_beyond, n_huge = whiten(Y, model.center, 1.0 / model.noise, *limits, out, counts)
+        n_beyond, n_huge = whiten(
+            Y, state.params.center, 1.0 / state.params.noise_std, *limits, out, counts
+        )
     if n_huge:
         check_finite(Y)
         raise too_large()
-    all_near = n_beyond == 0
-    for t, features in forgotten:
+    within_limit = n_beyond == 0
+    for t, features in held_out:
         out[t, features] = np.nan
         counts[t] -= len(features)
     if len(counts) == 0 or counts.min() == m:
-        return Whitened(m, out, None, counts, all_near=all_near)
+        return Whitened(m, out, None, counts, within_limit=within_limit)
     seen = np.empty(Y.shape, bool)
     mark(out, seen)
-    return Whitened(m, out, seen, counts, all_near=all_near)
+    return Whitened(m, out, seen, counts, within_limit=within_limit)
 
 
-def _without(rows: Rows, forgotten: Sequence[Forgotten]) -> Rows:
-    if not forgotten:
+def _without(rows: Rows, held_out: Sequence[HeldOut]) -> Rows:
+    if not held_out:
         return rows
     kept = np.ones(len(rows.values), bool)
-    for t, features in forgotten:
+    for t, features in held_out:
         here = slice(rows.starts[t], rows.starts[t + 1])
         kept[here] = ~np.isin(rows.features[here], features)
-    return picked(rows, kept)
+    return select(rows, kept)
 
 
-def picked(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
+def select(rows: Rows, kept: NDArray[np.bool_]) -> Rows:
     """The rows with some of their entries."""
     before = np.concatenate([[0], np.cumsum(kept)])
     return Rows(before[rows.starts], rows.features[kept], rows.values[kept])
@@ -142,12 +146,12 @@ def pattern_of(mask: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.i
     return starts, np.nonzero(mask)[1].astype(np.int32)
 
 
-def in_safe_range(model: Model) -> bool:
+def in_safe_range(state: State) -> bool:
     """Whether centres and units are far from the ends of the data's type."""
-    most = SAFE_RANGE[model.C.dtype]
-    noise = model.noise
+    most = SAFE_RANGE[state.params.C.dtype]
+    noise = state.params.noise_std
     return bool(
-        noise.min() > 1.0 / most and noise.max() < most and np.abs(model.center).max() < most
+        noise.min() > 1.0 / most and noise.max() < most and np.abs(state.params.center).max() < most
     )
 
 

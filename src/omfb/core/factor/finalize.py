@@ -1,0 +1,45 @@
+"""The end of a fit, in order. Arrays, files, pipes and clusters all end here."""
+
+from collections.abc import Callable
+from typing import Any
+
+from .calibrate import calibrated, calibrated_by_moving
+from .prune import sparing
+from .refine import polished
+from .small_sample import doubted
+from .state import State, evolve
+from .step import end_batch
+from .temporal import fit_temporal
+
+# Entries of the rows that intervals are calibrated on: one row in eight holds something out.
+SAMPLE_ENTRIES = 1 << 21
+
+
+def sample_rows(n_features: int) -> int:
+    """How many rows `finalize` is to be shown; a shorter table is shown as a whole."""
+    return max(256, min(4096, SAMPLE_ENTRIES // n_features))
+
+
+def finalize(state: State, sample: Callable[[], Any], last_rows: Callable[[], Any]) -> State:
+    """The state at the end of a fit.
+
+    Parameters
+    ----------
+    state : State
+    sample : callable
+        Gives all rows that were learned from in their order, or some of them in any.
+    last_rows : callable
+        Gives the last rows, in their order.
+    """
+    state = end_batch(state)
+    n_rows = state.schedule.pass_rows or state.n_seen
+    whole = n_rows <= sample_rows(len(state.params.C))
+    if state.schedule.has_missing or whole:
+        rows = sample()
+        state = sparing(state, rows)
+        state = polished(state, rows) if whole else state
+        moved = calibrated_by_moving(state, rows) if whole else None
+        state = calibrated(state, rows) if moved is None else moved
+        state = doubted(state, rows) if whole else state
+    state = evolve(state, pass_rows=0)  # rows that come from now on are new ones
+    return fit_temporal(state, last_rows()) if state.config.temporal else state

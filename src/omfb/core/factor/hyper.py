@@ -1,0 +1,92 @@
+"""`Hyper`: every constant of the factor model that decides a result, with its reason.
+
+`benchmarks/ablation.py` switches mechanisms off by these fields and writes what each buys to
+`docs/ablation.md`. Block sizes and guards against overflow stay beside the code that needs them.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Hyper:
+    """Constants of the factor model. Users do not set them; tests and the ablation do."""
+
+    # -- the first rows (init.py) ----------------------------------------------------------
+    head_rows: int = 400
+    """Rows that the first dictionary is made of: an SVD of more gains nothing over learning."""
+    head_weight: float = 1.0 / 3.0
+    """Share of these rows that the first dictionary counts as: it is worse than a learned one."""
+    first_noise: float = 0.3
+    """Share of the head's noise to begin with: codes follow rows closely, so C learns faster."""
+    spike_limit: float = 12.0
+    """Robust deviations beyond which an entry of the head does not influence its column's unit."""
+
+    # -- batches and M-steps (schedule.py) -------------------------------------------------
+    first_batch: int = 16
+    """Rows whose codes share a dictionary, at first: it still changes fast."""
+    last_batch: int = 256
+    """The same later; longer batches are larger products, and slow the alternation down."""
+    longest_batch: int = 1024
+    """The same of complete rows, which learn as fast from any dictionary."""
+    batch_fraction: float = 1 / 32
+    """A batch is at most this share of the rows before it."""
+    update_rows: tuple[int, int] = (4, 16)
+    """Rows between M-steps for each component, at first and later (at least `least_update`)."""
+    least_update: int = 64
+    """Fewest rows between M-steps: what is estimated from fewer is worse than what was there."""
+    fade: tuple[float, float] = (1.0, 2.0)
+    """Early rows count less: exponent of a row's weight if complete, and with 10 % missing."""
+    max_passes_weight: float = 1.5
+    """Rows that come again are no new evidence: all passes together weigh at most so many."""
+
+    # -- noise and rank (m_step.py) --------------------------------------------------------
+    noise_prior: float = 20.0
+    """Observations that the noise shared by all features counts as in that of one feature."""
+    least_noise: float = 0.05
+    """No feature's noise is below this share of the usual one: a perfect fit is overfitting."""
+    least_coverage: float = 0.02
+    """A feature's share of S is at least this: a rare feature learns at most 50 times as fast."""
+    active_variance: float = 1.5
+    """A component is active if its variance exceeds this times what pure noise would give it."""
+
+    # -- held-out entries (holdout.py) -----------------------------------------------------
+    holdout_every: int = 8
+    """One row in so many holds entries out: more cost information, fewer make scores noisy."""
+    holdout_share: float = 0.25
+    """Share of a row that is held out where the head has no pattern of missing entries."""
+    recent_rows: float = 50.0
+    """Scored rows after which an error has lost most of its weight in `recent_error_`."""
+
+    # -- outliers (robust.py) --------------------------------------------------------------
+    clip_limit: float = 12.0
+    """Marginal standard deviations at which entries are clipped."""
+    clip_agreement: float = 1.75
+    """Beyond the limit, an entry may reach this many times its leave-one-out prediction."""
+    outlier_limit: float = 6.0
+    """Predictive standard deviations beyond which an entry counts as an outlier."""
+    outlier_gain: float = 0.03
+    """Mean vote (-1 to 1) of held-out entries from which on outliers are dropped."""
+    level_change: int = 5
+    """After so many consecutive outliers of a feature, the next are taken for a change of level."""
+    heavy_tails: tuple[float, float] = (4.0, 0.002)
+    """Tails are heavy if this share of errors (second) exceeds so many deviations (first)."""
+
+    # -- new features (features.py) --------------------------------------------------------
+    new_feature_entries: int = 5
+    """Entries that give a feature, unseen in the head, its mean and unit."""
+    few_entries: int = 10
+    """With fewer entries in the head, a feature's mean is shrunk towards the others'."""
+
+    # -- time (temporal.py, univariate.py) -------------------------------------------------
+    window: int = 2048
+    """Last rows that the autoregressions are estimated from."""
+    max_ar: float = 0.999
+    """Largest AR coefficient: a unit root would leave a gap's variance unbounded."""
+    ar_prior: tuple[float, float] = (20.0, 5.0)
+    """Uncorrelated pairs that shrink the AR coefficients of residuals and of series."""
+    temporal_gain: float = 0.005
+    """Share by which an autoregression must lower the squared error of held-out gaps."""
+    series_gain: float = 0.05
+    """The same for a feature's own series beside the factors."""
+    series_prior: float = 200.0
+    """Held-out entries that the weight shared by all features counts as in that of one."""
