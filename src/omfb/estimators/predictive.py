@@ -57,11 +57,9 @@ class PredictiveFactorizer(BaseFactorizer):
         assert isinstance(config, FactorConfig)
         assert isinstance(fitted, FactorConfig)
         return replace(
-            config,
-            n_components=fitted.n_components,
-            center=fitted.center,
-            scale=fitted.scale,
-            noise=fitted.noise,
+            fitted,
+            forget_factor=config.forget_factor,
+            robust=config.robust,
             temporal=fitted.temporal if self.temporal is None else config.temporal,
         )
 

@@ -76,7 +76,7 @@ def test_a_prior_keeps_too_many_atoms_from_learning_the_noise(rng, batch_size, o
 def test_without_memory_faces_reproduce_the_papers_loop(faces):
     Y = faces[:60, ::8].astype(np.float64)
     C = np.random.default_rng(0).random((Y.shape[1], 10))
-    model = OMFB(10, lam=2.0, memory=0.0, max_iter=2, shuffle=False, init=C.T).fit(Y)
+    model = OMFB(10, lam=2.0, forget_factor=0.0, max_iter=2, shuffle=False, init=C.T).fit(Y)
     expected, _ = reference.algorithm_1(np.concatenate([Y, Y]), C, 2.0)
     # A uniform C has a condition of some 20, faces one of hundreds: squared in the paper's inverse.
     assert np.abs(model.components_.T - expected).max() <= 1e-9 * np.abs(expected).max()
@@ -93,9 +93,9 @@ def test_more_passes_do_not_forget(rng):
 def test_a_forgetting_dictionary_follows_a_change(rng, engine):
     before, after = low_rank(rng, n=1500), low_rank(rng, n=1500)
     errors = {}
-    for memory in (0.99, 1.0):
-        model = OMFB(8, memory=memory, random_state=0, **engine).partial_fit(before)
-        errors[memory] = excess(model.partial_fit(after), after[-500:])
+    for forget_factor in (0.99, 1.0):
+        model = OMFB(8, forget_factor=forget_factor, random_state=0, **engine).partial_fit(before)
+        errors[forget_factor] = excess(model.partial_fit(after), after[-500:])
     assert errors[0.99] < 0.5 * errors[1.0]
 
 
