@@ -8,7 +8,7 @@ that. A round (`kernels/variational.py`) updates, in turn,
     features    given the codes' posteriors, with the prior c_ij ~ N(0, v_j s_i), s_i the variance
                 of the feature's entries: small features have small loadings
     noise       σ_i² = (2 b + e_i) / (2 a + n_i − γ_i): e_i are the squared residuals, γ_i of the
-                n_i degrees of freedom are taken by codes and loadings. This is MacKay's fixed point;
+                n_i degrees of freedom are taken by codes and loadings. It is MacKay's fixed point;
                 EM has the same one, but needs some five times as many rounds where two columns are
                 nearly equal. a / b is the mean precision of all features (empirical Bayes).
     variances   v_j = mean_i (c_ij² + Σ_i,jj) / s_i (automatic relevance determination: components
