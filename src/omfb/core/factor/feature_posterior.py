@@ -1,5 +1,6 @@
 """Between a state and the posterior that refines it (`refine.py`)."""
 
+import logging
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from .robust import clip_rows
 from .state import FeaturePosterior, State, evolve
 from .stats import Matrix, Vector, inverse
 
+LOGGER = logging.getLogger("omfb")
 # Numbers that the features' covariances may hold in all, 128 MB: wider models are not refined.
 MOST_NUMBERS = 1 << 24
 
@@ -122,9 +124,15 @@ def prune(state: State) -> State:
 
 
 def too_wide(state: State) -> bool:
-    """Whether covariances of all features would not fit into memory."""
-    R = 1 + int(np.count_nonzero(np.diagonal(state.batch.G)[:-1] > 0.0))
-    return len(state.params.C) * R * (R + 1) // 2 > MOST_NUMBERS
+    """Whether covariances of all features would not fit into memory; says so if they do not."""
+    R = 1 + int(active_components(state).sum())
+    if len(state.params.C) * R * (R + 1) // 2 <= MOST_NUMBERS:
+        return False
+    LOGGER.warning(
+        "A table of %d columns and %d components is too wide to refine each column by itself: "
+        "filled values rest on the stream's estimate.", len(state.params.C), R - 1,
+    )  # fmt: skip
+    return True
 
 
 def solve_complete(state: State, X: Any) -> State:
