@@ -295,9 +295,8 @@ def test_a_row_whose_code_overflows_changes_nothing(
     monkeypatch.setattr(factor_engine, "head_rows", lambda n_features, config: 20)
     Y = low_rank(rng)
     Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
-    model = make(engine, 3, forget_factor=forget_factor, batch_size=batch_size).partial_fit(
-        1e-50 * Y
-    )
+    model = make(engine, 3, forget_factor=forget_factor, batch_size=batch_size)
+    model.partial_fit(1e-50 * Y)
     before = model.components_.copy()
     huge = 1e140 * Y[:rows]
     if learned_or_refused(lambda: model.partial_fit(huge)) is None:
