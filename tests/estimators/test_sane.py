@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from omfb import OMFB, OMFBImputer
 
-from ..making import BOTH
+from ..making import PREDICTIVE
 
 
 @st.composite
@@ -48,7 +48,7 @@ def means_of(X):
     return np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
 
 
-@BOTH
+@PREDICTIVE
 @settings(
     max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
@@ -87,7 +87,7 @@ def test_any_table_is_filled_no_worse_than_by_its_means(estimator, table):
     )
 
 
-@BOTH
+@PREDICTIVE
 def test_a_row_with_nothing_observed_gets_the_means_and_is_unsure(estimator):
     rng = np.random.default_rng(0)
     Y = (
@@ -121,15 +121,15 @@ def test_a_column_that_begins_late_is_learned():
     assert error < 0.3 * Y[:, 4].std()
 
 
-@pytest.mark.parametrize("in_time", [False, True])
+@PREDICTIVE
+@pytest.mark.parametrize("temporal", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, 20])
-@BOTH
 def test_tables_of_a_few_rows(estimator, n, in_time):
     rng = np.random.default_rng(n)
     Y = 3.0 + rng.normal(size=(n, 4))
     X = np.where(rng.random(Y.shape) < 0.2, np.nan, Y)
     X[0] = Y[0]
-    model = estimator(in_time=in_time, random_state=0).fit(X)
+    model = estimator(temporal=in_time, random_state=0).fit(X)
     filled, std = model.complete(X, return_std=True)
     assert np.isfinite(filled).all()
     assert np.isfinite(std).all()

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from sklearn.model_selection import GridSearchCV, KFold
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
 from ..conftest import SHARED
 from ..making import rows
@@ -59,7 +59,7 @@ def test_a_decomposition_names_the_column_that_holds_no_numbers(rng, mixed, name
     frame = mixed(rng)
     kept = [column for column in frame.columns if column not in OTHERS or column == name]
     with pytest.raises(ValueError, match=f"column '{name}' holds"):
-        OMFB().fit(frame[kept])
+        OnlineFactorAnalysis().fit(frame[kept])
     with pytest.raises(ValueError, match="no column of numbers"):
         OMFBImputer().fit(frame[[name]])
 
@@ -82,7 +82,7 @@ def test_a_frame_with_times_is_in_time(rng):
     assert model.forecast(2).shape == (2, 6)
     assert model.partial_fit(frame[:1]).forecast(1).shape == (1, 6)
     for other in (frame.reset_index(drop=True), frame):
-        plain = OMFBImputer(random_state=0, in_time=False if other is frame else None).fit(other)
+        plain = OMFBImputer(random_state=0, temporal=False if other is frame else None).fit(other)
         with pytest.raises(ValueError, match="needs rows in time"):
             plain.forecast()
 
@@ -103,10 +103,12 @@ def test_a_search_picks_the_model_that_fills_hidden_cells_best(name):
     shown = np.where(hidden, np.nan, X)
     grid = {"n_components": [2, 10, 40], "ridge": [0.0, 1.0, 100.0]}
     rows_of_all_times = KFold(3, shuffle=True, random_state=0)
-    search = GridSearchCV(OMFB(random_state=0, max_iter=1), grid, cv=rows_of_all_times).fit(shown)
+    search = GridSearchCV(
+        OnlineFactorAnalysis(random_state=0, max_iter=1), grid, cv=rows_of_all_times
+    ).fit(shown)
     errors = []
     for parameters in search.cv_results_["params"]:
-        model = OMFB(random_state=0, max_iter=1, **parameters).fit(shown)
+        model = OnlineFactorAnalysis(random_state=0, max_iter=1, **parameters).fit(shown)
         errors.append(np.sqrt(np.mean((model.complete(shown) - X)[hidden] ** 2)))
     assert errors[search.best_index_] <= 1.05 * min(errors)
 
@@ -116,7 +118,7 @@ def test_times_that_do_not_rise_are_told_and_not_used(rng):
     X = pd.DataFrame(np.cumsum(rows(rng, 500, 6), axis=0), index=times)
     X = X.mask(rng.random(X.shape) < 0.1)
     model = OMFBImputer(random_state=0).fit(X)
-    alone = OMFBImputer(random_state=0).fit(X).set_params(in_time=False)
+    alone = OMFBImputer(random_state=0).fit(X).set_params(temporal=False)
     shuffled = X.sample(frac=1.0, random_state=0)
     with pytest.warns(UserWarning, match="sort_index"):
         pd.testing.assert_frame_equal(model.complete(shuffled), alone.complete(shuffled))
@@ -130,7 +132,7 @@ def test_times_that_do_not_rise_are_told_and_not_used(rng):
     assert model.learner_.state.settings.in_time
 
 
-@pytest.mark.parametrize("shared", [0.0, 0.7])
+@pytest.mark.parametrize("isotropic", [0.0, 0.7])
 def test_outages_of_smooth_series_are_bridged_as_well_as_by_a_line(shared):
     """Series that have little to do with each other, each off for 20 rows at a time."""
     ours, lines, held = [], [], []
@@ -147,7 +149,7 @@ def test_outages_of_smooth_series_are_bridged_as_well_as_by_a_line(shared):
             for first in rng.integers(0, 1970, 5):
                 off[first : first + 20, i] = True
         table = pd.DataFrame(X).mask(off | (rng.random(X.shape) < 0.05))
-        model = OMFBImputer(in_time=True, random_state=0).fit(table)
+        model = OMFBImputer(temporal=True, random_state=0).fit(table)
         for filled, errors in (
             (model.complete(table), ours),
             (table.interpolate(limit_direction="both"), lines),

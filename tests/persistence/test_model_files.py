@@ -14,7 +14,7 @@ from hypothesis import given as property_of
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.persistence import (
     LockedError,
     ModelFileError,
@@ -27,7 +27,7 @@ from omfb.persistence import (
 from omfb.persistence.modelfile import VERSION
 
 from ..commands import leftovers, low_rank
-from ..making import ENGINES, GIVEN, given
+from ..making import DECOMPOSITIONS
 
 
 def _names(X):
@@ -40,27 +40,29 @@ def _sparse(X):
 
 
 MODELS = {
-    "fitted": lambda X: OMFB(3, random_state=0).fit(X),
-    "rule": lambda X: OMFB(3, **given(random_state=0)).fit(X),
+    "fitted": lambda X: OnlineFactorAnalysis(3, random_state=0).fit(X),
+    "rule": lambda X: OMFB(3, forget_factor=1.0, random_state=0).fit(X),
     "bounded": lambda X: OMFBImputer(min_value=-np.inf, max_value=[9.0] * 8, integers=True).fit(X),
     "bounds of each": lambda X: OMFBImputer(min_value=[-np.inf, *range(-9, -2)]).fit(X),
-    "in time": lambda X: OMFBImputer(in_time=True).fit(np.where(X > 2.0, np.nan, X)),
+    "in time": lambda X: OMFBImputer(temporal=True).fit(np.where(X > 2.0, np.nan, X)),
     "missing": lambda X: OMFBImputer(random_state=0).fit(np.where(X > 1.0, np.nan, X)),
-    "rule, float32": lambda X: OMFB(3, **given(batch_size=4)).fit(X.astype(np.float32)),
-    "rule, smooth": lambda X: OMFB(2, **given(smooth=0.5, shuffle=False)).fit(X),
-    "rule, shrinking, amid a period": lambda X: OMFB(3, **given(shrink=5.0)).fit(X),
-    "rule, young": lambda X: OMFB(10, **given(random_state=1)).partial_fit(X[:7]),
-    "rule, young and sparse": lambda X: OMFB(10, **given()).partial_fit(_sparse(X[:7])),
-    "rule, huge data": lambda X: OMFB(2, **given()).fit(X * 1e200),
+    "rule, float32": lambda X: OMFB(3, forget_factor=1.0, batch_size=4).fit(X.astype(np.float32)),
+    "rule, smooth": lambda X: OMFB(2, forget_factor=1.0, smooth=0.5, shuffle=False).fit(X),
+    "rule, shrinking, amid a period": lambda X: OMFB(3, forget_factor=1.0, shrink=5.0).fit(X),
+    "rule, young": lambda X: OMFB(10, forget_factor=1.0, random_state=1).partial_fit(X[:7]),
+    "rule, young and sparse": lambda X: OMFB(10, forget_factor=1.0).partial_fit(_sparse(X[:7])),
+    "rule, huge data": lambda X: OMFB(2, forget_factor=1.0).fit(X * 1e200),
     "imputer": lambda X: OMFBImputer(3, lam=0.5, max_iter=2).fit(X),
     "float32": lambda X: OMFB(3, batch_size=4).fit(X.astype(np.float32)),
-    "named": lambda X: OMFB(2, random_state=np.int64(3)).fit(_names(X)),
+    "named": lambda X: OnlineFactorAnalysis(2, random_state=np.int64(3)).fit(_names(X)),
     "given start": lambda X: OMFB(2, init=np.arange(16.0).reshape(2, 8)).fit(X),
     "smooth": lambda X: OMFB(2, smooth=0.5, shuffle=False).fit(X),
     "shrinking, amid a period": lambda X: OMFB(3, shrink=5.0).fit(X),
-    "young": lambda X: OMFB(10, random_state=1).partial_fit(X[:7]),
-    "young and sparse": lambda X: OMFB(10, random_state=1).partial_fit(_sparse(X[:7])),
-    "huge data": lambda X: OMFB(2).fit(X * 1e200),
+    "young": lambda X: OnlineFactorAnalysis(10, random_state=1).partial_fit(X[:7]),
+    "young and sparse": lambda X: OnlineFactorAnalysis(10, random_state=1).partial_fit(
+        _sparse(X[:7])
+    ),
+    "huge data": lambda X: OnlineFactorAnalysis(2).fit(X * 1e200),
 }
 
 
@@ -80,9 +82,9 @@ def test_a_loaded_model_goes_on_as_the_saved_one(tmp_path, name):
     np.testing.assert_equal(loaded.get_params(), model.get_params())
 
 
-@ENGINES
-def test_the_same_model_makes_the_same_file(tmp_path, engine):
-    model = OMFB(3, random_state=0, **engine).fit(low_rank(100, 8))
+@DECOMPOSITIONS
+def test_the_same_model_makes_the_same_file(tmp_path, estimator):
+    model = estimator(3, random_state=0).fit(low_rank(100, 8))
     model.save(tmp_path / "a.omfb")
     OMFB.load(tmp_path / "a.omfb").save(tmp_path / "b.omfb")
     assert (tmp_path / "a.omfb").read_bytes() == (tmp_path / "b.omfb").read_bytes()
@@ -91,7 +93,7 @@ def test_the_same_model_makes_the_same_file(tmp_path, engine):
 
 def test_an_unfitted_model_is_not_saved(tmp_path):
     with pytest.raises(ValueError, match="not fitted"):
-        OMFB().save(tmp_path / "m.omfb")
+        OnlineFactorAnalysis().save(tmp_path / "m.omfb")
     assert os.listdir(tmp_path) == []
 
 
@@ -138,7 +140,7 @@ def test_pipes_and_devices_are_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     os.symlink("pipe", tmp_path / "link")
     for path in (tmp_path / "pipe", tmp_path / "link"):
-        for attempt in (check_replaceable, OMFB(2).fit(low_rank(30, 4)).save):
+        for attempt in (check_replaceable, OnlineFactorAnalysis(2).fit(low_rank(30, 4)).save):
             with pytest.raises(FileExistsError, match="a pipe or device; name a file"):
                 attempt(path)
     assert (tmp_path / "pipe").is_fifo()
@@ -159,7 +161,7 @@ def test_a_lock_is_for_one_and_ends(tmp_path):
 
 
 def test_a_file_can_be_read_while_it_is_replaced(tmp_path):
-    model = OMFB(3, random_state=0).fit(low_rank(100, 8))
+    model = OnlineFactorAnalysis(3, random_state=0).fit(low_rank(100, 8))
     model.save(tmp_path / "m.omfb")
     stop = threading.Event()
 
@@ -186,7 +188,7 @@ def good(tmp_path_factory, request):
     """The bytes of a model file, the model, and a path for bad ones."""
     folder = tmp_path_factory.mktemp("fuzz")
     X = np.where(low_rank(100, 8) > 2.0, np.nan, low_rank(100, 8))
-    model = OMFB(3, random_state=0, **request.param).fit(_names(X))
+    model = OnlineFactorAnalysis(3, random_state=0, **request.param).fit(_names(X))
     model.save(folder / "good.omfb")
     return (folder / "good.omfb").read_bytes(), model, folder / "bad.omfb"
 
@@ -264,9 +266,9 @@ HEADER_PATHS = [
     ("state", "scale"), ("state", "unknown"), ("totals",), ("totals", "energy"), ("head",),
     ("training",), ("n_iter",),
     ("parameters", "center"), ("parameters", "scale"), ("parameters", "noise"),
-    ("parameters", "outliers"), ("parameters", "in_time"), ("state", "settings"),
+    ("parameters", "outliers"), ("parameters", "temporal"), ("state", "settings"),
     ("state", "settings", "scale"), ("state", "settings", "noise"),
-    ("state", "settings", "in_time"), ("state", "settings", "n_components"), ("state", "seed"),
+    ("state", "settings", "temporal"), ("state", "settings", "n_components"), ("state", "seed"),
     ("state", "n_rows"), ("state", "held"), ("state", "energy"), ("state", "freedom"),
     ("state", "fade"), ("state", "head_start"), ("state", "n_entries"), ("state", "batch_left"),
     ("state", "period_left"), ("state", "checked"), ("state", "looks"), ("state", "memory"),
@@ -380,7 +382,7 @@ def test_absurd_shapes_newer_versions_and_pickles_are_refused(good):
     [{"n_components": 50}, {"init": np.ones((9, 2))}, {"ridge": np.float32(0.5)}, {"lam": 10**30}],
 )
 def test_parameters_that_were_set_after_the_fit_are_loaded(tmp_path, changed):
-    model = OMFB(3, random_state=0).fit(low_rank(100, 8)).set_params(**changed)
+    model = OnlineFactorAnalysis(3, random_state=0).fit(low_rank(100, 8)).set_params(**changed)
     model.save(tmp_path / "m.omfb")
     loaded = OMFB.load(tmp_path / "m.omfb")
     np.testing.assert_equal(loaded.get_params(), model.get_params())
@@ -391,20 +393,20 @@ def test_parameters_that_were_set_after_the_fit_are_loaded(tmp_path, changed):
     "changed", [{"ridge": -1.0}, {"init": "zz"}, {"init": [[np.nan]]}, {"max_iter": "many"}]
 )
 def test_parameters_that_cannot_be_used_are_not_saved(tmp_path, changed):
-    model = OMFB(3, random_state=0).fit(low_rank(100, 8)).set_params(**changed)
+    model = OnlineFactorAnalysis(3, random_state=0).fit(low_rank(100, 8)).set_params(**changed)
     with pytest.raises((TypeError, ValueError), match=next(iter(changed))):
         model.save(tmp_path / "m.omfb")
     assert os.listdir(tmp_path) == []
 
 
-@ENGINES
+@DECOMPOSITIONS
 @pytest.mark.parametrize("batch_size", [1, 4])
-def test_models_of_wild_ranges_are_finite_and_loaded(tmp_path, batch_size, engine):
+def test_models_of_wild_ranges_are_finite_and_loaded(tmp_path, batch_size, estimator):
     """Rows of sizes so different that rounding takes over in the Gram matrix."""
     for seed in range(60):
         rng = np.random.default_rng(seed)
         X = rng.normal(size=(40, 5)) * 10.0 ** rng.uniform(-130, 130, size=(40, 1))
-        model = OMFB(3, random_state=0, **{**engine, "batch_size": batch_size})
+        model = estimator(3, random_state=0, batch_size=batch_size)
         try:
             model.fit(X)
         except ValueError:
@@ -440,7 +442,9 @@ def test_a_lock_does_not_follow_a_link(tmp_path):
 
 @pytest.mark.parametrize("name", ["state.histogram", "state.memory.histogram"])
 def test_a_histogram_of_another_length_is_refused(tmp_path, name):
-    OMFB(3, random_state=0, in_time=True).fit(low_rank(100, 8)).save(tmp_path / "m.omfb")
+    OnlineFactorAnalysis(3, random_state=0, temporal=True).fit(low_rank(100, 8)).save(
+        tmp_path / "m.omfb"
+    )
     header, tensors = read_model(tmp_path / "m.omfb")
     write_model(tmp_path / "m.omfb", header, {**tensors, name: np.tile(tensors[name], 2)})
     with pytest.raises(ModelFileError, match="a histogram does not fit"):
