@@ -8,9 +8,9 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 
-from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
-from ..making import PREDICTIVE, rows, same, sparse
+from ..making import ALL, rows, same, sparse
 
 
 def test_features_never_observed_are_named(rng):
@@ -52,14 +52,16 @@ def test_frames_equal_arrays_and_names_are_checked(rng, library):
             method(X)
 
 
-@PREDICTIVE
+@ALL
 @FRAMES
 @pytest.mark.parametrize("output", ["pandas", "polars", "default"])
 def test_set_output_and_names_out(rng, library, output, estimator):
     frame = frame_of(library, rows(rng, holes=0.1))
     model = estimator(3, random_state=0).set_output(transform=output).fit(frame)
     result = model.transform(frame)
-    names = [f"omfb{i}" for i in range(3)] if estimator is OMFB else list(frame.columns)
+    names = list(frame.columns)
+    if estimator is not OMFBImputer:
+        names = [f"{estimator.__name__.lower()}{i}" for i in range(3)]
     assert list(model.get_feature_names_out()) == names
     if output == "default":
         assert type(result) is np.ndarray

@@ -1,10 +1,11 @@
-"""How sure the model is: deviations, intervals, draws, likelihoods, forecasts; what it found."""
+"""Standard deviations, intervals, draws, likelihoods, forecasts; what the model estimates."""
 
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
 
-from omfb import OMFBImputer, OnlineFactorAnalysis
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb.core.engine import UnsupportedError
 
 from ..making import PREDICTIVE, rows
 
@@ -151,7 +152,7 @@ def test_a_loaded_stream_in_time_forecasts_the_same(tmp_path):
     assert np.array_equal(loaded.residuals_, model.residuals_)
 
 
-def test_a_forecast_needs_rows_in_time(rng):
+def test_a_forecast_needs_a_temporal_model(rng):
     with pytest.raises(ValueError, match="set temporal=True"):
         OnlineFactorAnalysis(2).fit(rows(rng)).forecast()
 
@@ -250,11 +251,11 @@ def test_the_running_error_is_told_after_several_passes(rng, missing):
 
 @PREDICTIVE
 @pytest.mark.parametrize("temporal", [False, True])
-def test_the_error_of_a_complete_table_is_that_of_its_first_pass(rng, estimator, in_time):
+def test_the_error_of_a_complete_table_is_that_of_its_first_pass(rng, estimator, temporal):
     """Later passes over complete rows hide nothing: an error of 0 would tell nothing."""
     X = rows(rng, 300)
-    once = estimator(random_state=0, temporal=in_time, max_iter=1).fit(X)
-    often = estimator(random_state=0, temporal=in_time).fit(X)
+    once = estimator(random_state=0, temporal=temporal, max_iter=1).fit(X)
+    often = estimator(random_state=0, temporal=temporal).fit(X)
     assert often.n_iter_ == 3
     assert often.prequential_error_ == once.prequential_error_ > 0.0
 
@@ -306,26 +307,41 @@ def test_what_was_found(rng, estimator):
         assert isinstance(model.noise_variance_, float)
 
 
-@PREDICTIVE
-def test_a_rule_that_finds_nothing_says_so(rng, estimator):
+def test_the_papers_algorithm_has_no_uncertainty(rng):
     X = rows(rng, holes=0.1)
-    model = estimator(2, forget_factor=0.0).fit(X)
+    model = OMFB(2).fit(X)
     for name in ("mean_", "scale_", "noise_variance_", "explained_variance_", "outliers_",
-                 "recent_error_", "residuals_", "score_samples"):  # fmt: skip
+                 "recent_error_", "residuals_", "score_samples", "interval", "sample",
+                 "forecast"):  # fmt: skip
         assert not hasattr(model, name)
-    for call in (model.interval, model.sample, lambda X: model.complete(X, return_std=True)):
-        with pytest.raises(ValueError, match="knows nothing of noise"):
-            call(X)
+    with pytest.raises(TypeError, match="return_std"):
+        model.complete(X, return_std=True)
+    learner = model.learner_
+    for call in (
+        lambda: learner.predict(X, std=True), lambda: learner.interval(X, 0.9),
+        lambda: learner.sample(X, 1, rng), lambda: learner.log_likelihood(X),
+        lambda: learner.forecast(1), lambda: learner.outlier_entries(X),
+    ):  # fmt: skip
+        with pytest.raises(UnsupportedError, match="fit OnlineFactorAnalysis or OMFBImputer"):
+            call()
     assert model.n_components_ == 2
 
 
 @PREDICTIVE
-def test_rows_are_drawn_without_a_pull_of_codes(rng, estimator):
-    X = rows(rng, holes=0.15)
-    model = estimator(2, ridge=0, random_state=0).fit(X)
-    drawn, seen = model.sample(X, n=3, random_state=0), ~np.isnan(X)
-    assert np.isfinite(drawn).all()
-    assert np.array_equal(drawn[:, seen], np.broadcast_to(X[seen], (3, seen.sum())))
+def test_a_learner_predicts_as_its_estimator(rng, estimator):
+    X = rows(rng, 600, holes=0.15)
+    model = estimator(random_state=0).fit(X)
+    prediction = model.learner_.predict(X, std=True)
+    filled, std = prediction
+    assert np.array_equal(filled, model.complete(X))
+    assert np.array_equal(std, model.complete(X, return_std=True)[1])
+    for ours, theirs in zip(model.learner_.interval(X, 0.8), model.interval(X, 0.8), strict=True):
+        assert np.array_equal(ours, theirs)
+    part = prediction[5:9]
+    assert np.array_equal(part.mean, filled[5:9])
+    assert np.array_equal(part.std, std[5:9])
+    with pytest.raises(ValueError, match="std=True"):
+        model.learner_.predict(X).half_width(0.9)
 
 
 @pytest.mark.filterwarnings("ignore:Never observed")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
 from ..making import PREDICTIVE
 
@@ -72,7 +72,7 @@ def test_any_table_is_filled_no_worse_than_by_its_means(estimator, table):
     if len(Y) < 50 or judged.sum() < 50:
         return
     means, size = means_of(X.astype(np.float64)), np.where(varies, exact.std(axis=0), np.inf)
-    if estimator is OMFB:  # unscaled: for columns of about one unit, and what is large counts
+    if estimator is OnlineFactorAnalysis:  # unscaled: large columns count
         if size[varies].max() > 1e3 * size[varies].min():
             return
         size = np.full_like(size, np.sqrt(np.mean(size[varies] ** 2)))
@@ -124,15 +124,15 @@ def test_a_column_that_begins_late_is_learned():
 @PREDICTIVE
 @pytest.mark.parametrize("temporal", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, 20])
-def test_tables_of_a_few_rows(estimator, n, in_time):
+def test_tables_of_a_few_rows(estimator, n, temporal):
     rng = np.random.default_rng(n)
     Y = 3.0 + rng.normal(size=(n, 4))
     X = np.where(rng.random(Y.shape) < 0.2, np.nan, Y)
     X[0] = Y[0]
-    model = estimator(temporal=in_time, random_state=0).fit(X)
+    model = estimator(temporal=temporal, random_state=0).fit(X)
     filled, std = model.complete(X, return_std=True)
     assert np.isfinite(filled).all()
     assert np.isfinite(std).all()
     assert (np.abs(filled - 3.0) < 6.0).all()
-    if in_time:
+    if temporal:
         assert np.isfinite(np.array(model.forecast(3, level=0.9))).all()

@@ -55,14 +55,14 @@ def test_a_young_sparse_stream_is_saved_before_there_is_a_state(rng, tmp_path):
 
 @pytest.mark.parametrize("stop", [1, 3, 8, 14])
 @pytest.mark.parametrize("temporal", [False, True])
-def test_a_fit_that_was_killed_ends_as_one_that_was_not(rng, tmp_path, monkeypatch, stop, in_time):
+def test_a_fit_that_was_killed_ends_as_one_that_was_not(rng, tmp_path, monkeypatch, stop, temporal):
     import omfb.streams.base as base
 
     monkeypatch.setattr(base, "BLOCK_BYTES", 10 * 8 * 150, raising=False)
     monkeypatch.setattr(fit_stream, "WHOLE_BATCHES", 1)
     X = rows(rng, 900, holes=0.2)
     X[:500, 4] = np.nan  # begins late
-    how = {"temporal": in_time, "max_iter": 2, "random_state": 0}
+    how = {"temporal": temporal, "max_iter": 2, "random_state": 0}
     whole = OMFBImputer(**how).fit(X)
     blocks = [0]
 

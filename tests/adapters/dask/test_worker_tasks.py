@@ -35,10 +35,10 @@ def test_pieces_are_the_rows_of_a_chunk(chunk, kind, dtype, rng, monkeypatch):
 @CHUNKS
 @pytest.mark.parametrize("holes", [0.0, 0.2])
 @pytest.mark.parametrize("temporal", [False, True])
-def test_a_lane_learns_the_same_from_few_rows_at_a_time(chunk, holes, in_time, rng, monkeypatch):
+def test_a_lane_learns_the_same_from_few_rows_at_a_time(chunk, holes, temporal, rng, monkeypatch):
     X = rows(rng, 1200, 9, holes=holes)
     learner = (
-        OnlineFactorAnalysis(3, random_state=0, temporal=in_time).partial_fit(X[:400]).learner_
+        OnlineFactorAnalysis(3, random_state=0, temporal=temporal).partial_fit(X[:400]).learner_
     )
     before = After(learner.snapshot().learned, np.zeros(9, bool))
     whole = learn_chunk(learner.engine, before, None, X[400:], chunk)
