@@ -346,8 +346,9 @@ def test_absurd_shapes_newer_versions_and_pickles_are_refused(good):
     whole, model, path = good
     length = struct.unpack("<Q", whole[:8])[0]
     outer = json.loads(whole[8 : 8 + length])
+    name = next(name for name in outer if name.endswith(".C"))
     for shape in ([2**62, 2**62], [-8, -3], [2**40, 0], [8.0, 3], "83", None):
-        bad = {**outer, "state.C": {**outer["state.C"], "shape": shape}}
+        bad = {**outer, name: {**outer[name], "shape": shape}}
         text = json.dumps(bad).encode()
         path.write_bytes(struct.pack("<Q", len(text)) + text + whole[8 + length :])
         _refused(path, model)
@@ -434,11 +435,14 @@ def test_a_lock_does_not_follow_a_link(tmp_path):
     assert (tmp_path / ".fit.ckpt.omfb-lock").is_symlink()
 
 
-@pytest.mark.parametrize("name", ["state.histogram", "state.memory.histogram"])
-def test_a_histogram_of_another_length_is_refused(tmp_path, name):
+def test_a_histogram_of_another_length_is_refused(tmp_path):
+    path = tmp_path / "m.omfb"
     model = OnlineFactorAnalysis(3, random_state=0, temporal=True)
-    model.fit(low_rank(100, 8)).save(tmp_path / "m.omfb")
-    header, tensors = read_model(tmp_path / "m.omfb")
-    write_model(tmp_path / "m.omfb", header, {**tensors, name: np.tile(tensors[name], 2)})
-    with pytest.raises(ModelFileError, match="a histogram does not fit"):
-        type(model).load(tmp_path / "m.omfb")
+    model.fit(low_rank(100, 8)).save(path)
+    header, tensors = read_model(path)
+    names = [name for name in tensors if name.endswith("histogram")]
+    assert len(names) > 1
+    for name in names:
+        write_model(path, header, {**tensors, name: np.tile(tensors[name], 2)})
+        with pytest.raises(ModelFileError, match="histogram"):
+            type(model).load(path)

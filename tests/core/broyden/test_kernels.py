@@ -118,11 +118,11 @@ def test_no_kernel_is_compiled_for_more_than_the_two_types(tmp_path):
 
 USUAL = """
 import numpy as np
-from omfb import OMFB
+from omfb import OnlineFactorAnalysis
 from omfb.core.linalg import posterior
 X = np.random.default_rng(0).normal(size=(60, 7))
 X[::3, 2:4] = np.nan
-OMFB(3, random_state=0).fit(X).transform(X)
+OnlineFactorAnalysis(3, random_state=0).fit(X).transform(X)
 print([str(signature[5]) for signature in posterior.code_rows.signatures])
 """
 
