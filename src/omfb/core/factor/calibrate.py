@@ -96,12 +96,14 @@ def _best_temper(
 
     first = loss(1.0)
     best, least = 1.0, (1.0 - hyper.temper_gain) * first
-    for temper in hyper.tempers:
+    temper = 2.0
+    while temper <= hyper.max_temper:
         now = loss(temper)
         if now < least:
             best, least = temper, now
         elif now > first:
             break
+        temper *= 2.0
     return best
 
 

@@ -88,8 +88,8 @@ class Hyper:
     """Shape of the noise's gamma prior, 2 entries; with 10, near duplicates err twice as much."""
     idle_information: float = 0.1
     """Components are dropped if the usual row tells less of their code, beside its prior's 1."""
-    tempers: tuple[float, ...] = (2.0, 4.0, 8.0, 16.0, 32.0, 64.0)
-    """How many times the noise is tried: correlated residuals tell less than the model thinks."""
+    max_temper: float = 64.0
+    """Noise is tried 1, 2, 4, … to so many times as large: correlated residuals tell less."""
     temper_gain: float = 0.01
     """Share by which the squared error of held-out gaps must fall for more noise."""
     held_out_of_table: float = 0.25
