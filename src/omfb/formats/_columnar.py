@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.finite import find_infinity
 from ..streams.arrays import with_missing
-from ..streams.base import DataError, find_infinity, rows_of, whole_file
+from ..streams.base import DataError, rows_of, whole_file
 from ..streams.grouped import GroupedSource
 from .columns import Columns, choose, rising
 from .npy import to_whole

@@ -31,7 +31,10 @@ def layout_of(
     if header is None:
         header, note = has_header(first, rows, cells)
         notes += [Note(f"{table}: {note}", "header")] if note else []
-    names = [unquoted(text).decode("utf-8", "replace") for text in first] if header else None
+    names = None
+    if header:
+        names, repeated = distinct_names([unquoted(c).decode("utf-8", "replace") for c in first])
+        notes += [Note(f"{table}: {note}") for note in repeated]
     columns = Columns(table, len(first), names)
     below = rows if header else [first, *rows]
     usual = None
@@ -40,6 +43,31 @@ def layout_of(
         notes += [Note(f"{table}: {note}", "columns") for note in more]
     chosen = choose(columns, reading, usual)
     return Layout(names, chosen, tuple(notes), time_column(columns, below, chosen))
+
+
+def distinct_names(names: list[str]) -> tuple[list[str], list[str]]:
+    """The names with ".1", ".2" … after repeated ones, as pandas does, and notes about these.
+
+    Examples
+    --------
+    >>> distinct_names(["a", "b", "a"])
+    (['a', 'b', 'a.1'], ["column 3 is called 'a' as well: it is 'a.1' here"])
+    """
+    distinct: list[str] = []
+    notes = []
+    taken, seen, repeats = set(names), set(), dict.fromkeys(names, 0)
+    for number, name in enumerate(names, start=1):
+        shown = name
+        if name in seen:
+            while shown in taken:
+                repeats[name] += 1
+                shown = f"{name}.{repeats[name]}"
+            taken.add(shown)
+            notes.append(f"column {number} is called {name!r} as well: it is {shown!r} here")
+        seen.add(name)
+        distinct.append(shown)
+    more = [f"{len(notes) - 3} more columns have the name of another one"] if notes[3:] else []
+    return distinct, notes[:3] + more
 
 
 def time_column(columns: Columns, rows: list[list[bytes]], chosen: list[int]) -> str | None:

@@ -23,6 +23,8 @@ from ._text import BYTE_ORDER_MARK, Lines, RowError, parse_lines, texts_of, whol
 from .reading import Reading
 from .registry import Format, FormatError, Writer
 
+# Separators of cells, the least likely to be part of a cell first.
+MARKS = (b"\t", b";", b"|", b",")
 OPEN_QUOTE = "a quoted cell does not end on its line; put each row on one line"
 
 
@@ -155,12 +157,13 @@ class Delimited:
 
 
 class Csv(LineFormat):
-    """Lines of cells between commas, semicolons or tabs, whichever the first line has."""
+    """Lines of cells between commas, semicolons, tabs or bars, whichever fits all lines."""
 
     name = "csv"
     endings: tuple[str, ...] = (".csv", ".txt")
     takes_batches = True
     delimiter = b","
+    detects_delimiter = True
 
     def detect(self, sample: list[bytes], name: str, reading: Reading) -> Delimited:
         """See `LineFormat.detect`."""
@@ -169,9 +172,10 @@ class Csv(LineFormat):
             raise DataError(
                 f"{name}: the first line is empty. It must hold column names or numbers."
             )
-        delimiter = self.delimiter_of(first)
+        lines = [line.rstrip(b"\r\n") for line in sample[1:]]
+        delimiter = self.delimiter_of(first, [line for line in lines if line.strip()], reading)
         texts = split(first, delimiter)
-        rows = [split(line.rstrip(b"\r\n"), delimiter) for line in sample[1:]]
+        rows = [split(line, delimiter) for line in lines]
         rows = [row for row in rows if len(row) == len(texts) and any(row)]
         cells = Cells.of(reading)
         found: Layout = layout_of(texts, rows, name, cells, reading)
@@ -179,10 +183,22 @@ class Csv(LineFormat):
             delimiter, found.names, len(texts), found.chosen, cells, found.notes, found.time_column
         )
 
-    def delimiter_of(self, line: bytes) -> bytes:
-        """The mark between cells, told by the first line."""
-        bare = re.sub(rb'"(?:[^"]|"")*"', b"", line)
-        return next((mark for mark in (b"\t", b";") if mark in bare), b",")
+    def delimiter_of(self, first: bytes, others: list[bytes], reading: Reading) -> bytes:
+        """The mark that splits the first line and most of the others into equally many cells.
+
+        A header may have other marks in its names, as in ``temp;C,wind``. If there is only one
+        line, or a tie, the first of `MARKS` wins: commas may be decimal marks.
+        """
+        marks = marks_in(first, reading)
+        if not others:
+            return marks[0] if marks else self.delimiter
+
+        def lines_alike(mark: bytes) -> int:
+            n_cells = len(split(first, mark))
+            return sum(len(split(line, mark)) == n_cells for line in others)
+
+        best = max(marks, key=lines_alike, default=self.delimiter)
+        return best if lines_alike(best) else self.delimiter
 
     def recognises(self, first: bytes) -> bool:
         """See `LineFormat.recognises`."""
@@ -191,8 +207,9 @@ class Csv(LineFormat):
     def needs_more(self, first: bytes, reading: Reading) -> bool:
         """See `LineFormat.needs_more`: a model's columns are known by their names or number."""
         line = first.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n")
-        texts = split(line, self.delimiter_of(line))
-        return not first_line_tells(texts, Cells.of(reading), reading)
+        texts = split(line, self.delimiter_of(line, [], reading))
+        ambiguous = self.detects_delimiter and len(marks_in(line, reading)) > 1
+        return ambiguous or not first_line_tells(texts, Cells.of(reading), reading)
 
     def rewrites(self, lines: Lines, target: Format) -> bool:
         """See `LineFormat.rewrites`: what is between tabs may stand in a .tsv file as well."""
@@ -224,8 +241,9 @@ class Tsv(Csv):
     name = "tsv"
     endings = (".tsv", ".tab")
     delimiter = b"\t"
+    detects_delimiter = False
 
-    def delimiter_of(self, line: bytes) -> bytes:
+    def delimiter_of(self, first: bytes, others: list[bytes], reading: Reading) -> bytes:
         """See `Csv.delimiter_of`."""
         return b"\t"
 
@@ -258,9 +276,16 @@ def quoted(name: str, delimiter: bytes) -> bytes:
     return text
 
 
-_CELL = {
-    mark: re.compile(rb'"(?:[^"]|"")*"[^%b]*|[^%b]*' % (mark, mark)) for mark in (b",", b";", b"\t")
-}
+_CELL = {mark: re.compile(rb'"(?:[^"]|"")*"[^%b]*|[^%b]*' % (mark, mark)) for mark in MARKS}
+_QUOTED = re.compile(rb'"(?:[^"]|"")*"')
+
+
+def marks_in(line: bytes, reading: Reading) -> list[bytes]:
+    """The marks outside of quotes that may separate cells."""
+    bare = _QUOTED.sub(b"", line)
+    marks = [mark for mark in MARKS if mark in bare]
+    in_numbers = {reading.decimal.encode(), reading.thousands.encode()}
+    return [mark for mark in marks if mark not in in_numbers] or marks
 
 
 def split(line: bytes, delimiter: bytes) -> list[bytes]:

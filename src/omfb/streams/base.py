@@ -11,6 +11,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import UnusableError
+from ..core.finite import find_infinity as find_infinity
+from ..core.finite import infinity_problem
 from .digest import content_digest
 
 # A block is about this large: many kernel blocks, and a small part of memory.
@@ -242,26 +244,8 @@ def uniform_error(name: str, instead: str) -> ValueError:
 
 
 def infinity_error(name: str, names: list[str] | None, row: int | None, column: int) -> DataError:
-    """The error about infinity in a row (from 0), if it is known, and a column."""
-    shown = column + 1 if names is None else repr(names[column])
-    place = f"column {shown}" if row is None else f"row {row + 1}, column {shown}"
-    return DataError(
-        f"{name} contains infinity at {place} (the first is 1). "
-        f"Replace it, by NaN or null if it is unknown."
-    )
-
-
-def find_infinity(rows: Any) -> tuple[int, int] | None:
-    """Row and column of the first infinite entry, if there is one."""
-    if scipy.sparse.issparse(rows):
-        entries = rows.tocoo()
-        where = np.flatnonzero(np.isinf(entries.data))
-        return (int(entries.row[where[0]]), int(entries.col[where[0]])) if len(where) else None
-    infinite = np.isinf(rows)
-    if not infinite.any():
-        return None
-    row, column = np.argwhere(infinite)[0]
-    return int(row), int(column)
+    """The error about infinity at a row (from 0, None if unknown) and a column (from 0)."""
+    return DataError(f"{name} {infinity_problem(row, column, names)}")
 
 
 @contextmanager

@@ -50,8 +50,12 @@ class BroydenEngine(PointPredictions):
         state, codes, info = step(state, rows, reuse=reuse)
         if state.G.diagonal().min() < 0.0:
             # Rows of sizes so different that rounding took over: what C is counts.
-            state = replace(state, G=gram(state.C), drift=0)
+            state = replace(state, G=gram(state.C), entries_since_gram=0)
         return state, codes, info.sound()
+
+    def with_dictionary(self, state: State, C: Matrix) -> State:
+        """See `Engine.with_dictionary`."""
+        return replace(state, C=C)
 
     def updates_in_place(self, row: Rows) -> bool:
         """See `Engine.updates_in_place`."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ..conformal import N_BINS
 from ..require import demand
-from .state import State, Temporal
+from .state import FeaturePosterior, State, Temporal
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # No stream is longer; numbers beyond it would overflow where they meet floats.
@@ -40,6 +40,8 @@ def check_state(state: State) -> None:
     _check_ranges(state)
     if state.temporal is not None:
         _check_temporal(state.temporal, m, r)
+    if state.posterior is not None:
+        _check_posterior(state.posterior, m, R)
 
 
 def _check_ranges(state: State) -> None:
@@ -72,6 +74,16 @@ def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
         demand(bool(((ar >= 0.0) & (ar < 1.0)).all()), "an autoregression that is not stationary")
     weight = temporal.series_weight
     demand(bool(((weight >= 0.0) & (weight <= 1.0)).all()), "a weight that is no share")
+
+
+def _check_posterior(posterior: FeaturePosterior, m: int, R: int) -> None:
+    active, k = posterior.active, len(posterior.active)
+    demand(active.ndim == 1 and active.dtype == np.int64 and k > 0, "posterior.active")
+    rising = bool((np.diff(active) > 0).all())
+    demand(rising and active[0] >= 0 and active[-1] == R - 1, "posterior.active does not fit")
+    _check_floats(posterior, covariances=(m, k, k))
+    diagonals = np.diagonal(posterior.covariances, axis1=1, axis2=2)
+    demand(bool((diagonals >= 0.0).all()), "posterior.covariances are negative")
 
 
 def _check_floats(group: Any, **shapes: tuple[int, ...]) -> None:

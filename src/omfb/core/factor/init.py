@@ -37,7 +37,7 @@ LEAST_UNIT = 1e-301
 SUSPECT, MOST_SPIKES = 6.0, 0.03
 # How many times as far off as all others spikes stand alone, and the votes on dropping outliers
 # that this counts for: number, sum and squares.
-GAP, HEAD_VOTES = 2.5, (100.0, 50.0, 25.0)
+GAP = 2.5
 # Features that must have enough entries to say what others are like.
 LEAST_INFORMATIVE = 5
 # Deviations from the expected mean beyond which few entries are taken as they are, and the share of
@@ -120,7 +120,6 @@ def _assembled(
     fade, head_start = fading(1.0 - share, r, config)
     batch = batch_rows(0, has_missing, config)
     C, S_inverse = np.ascontiguousarray(C, dtype), inverse(S)
-    votes = np.array(HEAD_VOTES if alone else (0.0, 0.0, 0.0))
     in_data_units = not config.scale and not config.center
     known = np.asarray(seen.any(axis=0)) | in_data_units
     return State(
@@ -132,7 +131,7 @@ def _assembled(
             0, 0, batch, update_rows(0, r, batch, config), fade, head_start, has_missing, 0
         ),
         Holdout(masks, np.zeros(N_BINS), 0, np.zeros((2, 2))),
-        Outliers(votes, spiked, spiked, np.zeros(m, np.int64), np.zeros(m, np.int64)),
+        Outliers(np.zeros(3), alone, alone, np.zeros(m, np.int64), np.zeros(m, np.int64)),
         Features(
             known, np.zeros((3, m)), integer_features(values, seen), constant, np.zeros(m, bool),
             constant_value,

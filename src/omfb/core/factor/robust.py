@@ -138,9 +138,11 @@ def update_outlier_policy(state: State) -> State:
     far, share = hyper.heavy_tails
     heavy = share_beyond(state.holdout.histogram, far) > share
     count, votes, squares = state.outliers.votes
-    better = votes > max(hyper.outlier_gain * count, 2.0 * float(np.sqrt(squares)))
+    enough = max(hyper.outlier_gain * count, 2.0 * float(np.sqrt(squares)))
+    # The policy changes only where the votes are sure.
+    drop = votes > (-enough if state.outliers.drop else enough)
     robust = state.config.robust
-    return evolve(state, detect=bool(robust and heavy), drop=bool(robust and better))
+    return evolve(state, detect=bool(robust and (heavy or drop)), drop=bool(robust and drop))
 
 
 def without_outliers(state: State, rows: Whitened, codes: Codes) -> tuple[State, Whitened]:
