@@ -140,7 +140,9 @@ class ColumnarSource(TableSource, GroupedSource):
                     column = _filled(columns[position], rows[:, feature], filled[:, feature])
                     columns[position] = column
                 columns += [
-                    pyarrow.array(further[:, at], schema.field(len(columns) + at).type)
+                    pyarrow.array(
+                        further[:, at], schema.field(len(columns) + at).type, from_pandas=True
+                    )
                     for at in range(len(fill.further_names))
                 ]
                 writer.write_batch(type(batch).from_arrays(columns, schema=schema))
@@ -173,7 +175,7 @@ class ColumnarWriter:
         """See `Writer.write`."""
         import pyarrow
 
-        columns = [pyarrow.array(column) for column in rows.T.copy()]
+        columns = [pyarrow.array(column, from_pandas=True) for column in rows.T.copy()]
         self._writer.write_batch(pyarrow.record_batch(columns, schema=self._schema))
 
     def close(self) -> None:

@@ -119,8 +119,7 @@ def whole_lines(chunk: bytes) -> list[bytes]:
     return [*lines, last] if last else lines
 
 
-def texts_of(values: NDArray[Any]) -> list[bytes]:
-    """The shortest text for each value that reads back as the same value."""
-    if values.dtype.itemsize == 8:
-        return [repr(value).encode() for value in values.tolist()]
-    return [str(value).encode() for value in values]
+def texts_of(values: NDArray[Any], missing: bytes = b"") -> list[bytes]:
+    """The shortest text for each value that reads back as the same value; NaN is `missing`."""
+    texts = map(repr, values.tolist()) if values.dtype.itemsize == 8 else map(str, values)
+    return [missing if text == "nan" else text.encode() for text in texts]

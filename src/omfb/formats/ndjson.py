@@ -135,7 +135,8 @@ class JsonLines:
 
     def extend(self, line: bytes, names: list[str], values: Any) -> bytes:
         """See `Lines.extend`; a list has no keys, and gets further entries."""
-        text, numbers = line.decode(), [number.decode() for number in texts_of(values)]
+        text = line.decode()
+        numbers = [number.decode() for number in texts_of(values, b"null")]
         if self.feature_names is None:
             end = text.rindex("]")
             return (text[:end] + "".join(f", {number}" for number in numbers) + text[end:]).encode()
@@ -196,7 +197,7 @@ class NdjsonWriter:
     def write(self, rows: Any) -> None:
         """See `Writer.write`."""
         for row in rows:
-            pairs = map(operator.add, self._keys, texts_of(row))
+            pairs = map(operator.add, self._keys, texts_of(row, b"null"))
             self._stream.write(b"{" + b", ".join(pairs) + b"}\n")
 
     def close(self) -> None:

@@ -79,8 +79,26 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     return header, tensors
 
 
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file has the outer form of a model file, of any version, damaged or not."""
+    path = Path(path)
+    with path.open("rb") as stream:
+        try:
+            _outer(path, stream)
+        except ModelFileError:
+            return False
+    return True
+
+
 def _metadata(path: Path, stream: BinaryIO) -> str:
     """Our header, after a check of the safetensors header around it."""
+    text, tensors, size = _outer(path, stream)
+    _check_layout(path, tensors, size)
+    return text
+
+
+def _outer(path: Path, stream: BinaryIO) -> tuple[str, dict[str, Any], int]:
+    """Our header, the entries of the tensors, and the size of their bytes."""
     size = os.fstat(stream.fileno()).st_size
     prefix = stream.read(8)
     length = struct.unpack("<Q", prefix)[0] if len(prefix) == 8 else 0
@@ -90,8 +108,7 @@ def _metadata(path: Path, stream: BinaryIO) -> str:
     metadata = outer.pop("__metadata__", None)
     if not isinstance(metadata, dict) or not isinstance(metadata.get("omfb"), str):
         raise ModelFileError(f"{path}: not an omfb model file.")
-    _check_layout(path, outer, size - 8 - length)
-    return str(metadata["omfb"])
+    return str(metadata["omfb"]), outer, size - 8 - length
 
 
 def _check_layout(path: Path, tensors: dict[str, Any], size: int) -> None:
