@@ -260,9 +260,9 @@ BAD_FILES = {
     "a huge number": ("x.ndjson", "[1]\n[1" + "0" * 400 + "]\n", "row 2, column 1"),
     "a short list": ("x.ndjson", "[1, 2]\n[1]\n", "row 2: not a list of 2 numbers"),
     "no array": ("x.npy", "hello", "not a NumPy array file"),
-    "no archive": ("x.npz", "hello", "not a whole .npz file"),
-    "no Parquet": ("x.parquet", "hello", "not a whole Parquet file"),
-    "no Arrow": ("x.arrow", "hello", "not a whole Arrow file"),
+    "no archive": ("x.npz", "hello", "not a complete .npz file"),
+    "no Parquet": ("x.parquet", "hello", "not a complete Parquet file"),
+    "no Arrow": ("x.arrow", "hello", "not a complete Arrow file"),
     "no known ending": ("x.pickle", "hello", "cannot tell what kind of file"),
 }
 
@@ -326,7 +326,7 @@ def test_a_file_that_shrinks_is_an_error_and_not_garbage(tmp_path, X):
     source = open_stream(tmp_path / "x.npy")
     os.truncate(tmp_path / "x.npy", 5000)
     for shuffle in (False, True):
-        with pytest.raises(DataError, match="become shorter"):
+        with pytest.raises(DataError, match="became shorter"):
             _pass(source, 100, shuffle)
 
 
@@ -345,11 +345,11 @@ def test_a_pipe_is_read_line_by_line_without_reading_ahead():
     with os.fdopen(end, "rb") as stream, os.fdopen(begin, "wb", buffering=0) as writer:
         reader = LineReader(stream)
         waited = []
-        reader.idle = lambda: waited.append(1) or writer.write(b"b\n")
         writer.write(b"a\nb")
         assert reader.line() == b"a\n"
+        reader.idle = lambda: waited.append(1) or (len(waited) == 1 and writer.write(b"b\n"))
         assert reader.line() == b"bb\n"
-        assert waited == [1]
+        assert waited  # once, unless the machine is busy
 
 
 def test_reading_ahead_waits_for_nobody_who_is_stuck():

@@ -1,4 +1,4 @@
-"""One file for each format: how it is opened, written and rewritten."""
+"""File formats, one module each: opening, writing and rewriting."""
 
 from ._lines import open_pipe
 from .multi_file import ManyFiles

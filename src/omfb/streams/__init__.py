@@ -1,4 +1,4 @@
-"""Where rows come from: blocks of arrays, iterators and files, with positions to return to."""
+"""Sources of rows: blocks from arrays, iterators and files, with positions to resume from."""
 
 from .base import DataError, Position, Source, errors_about, rows_per_block
 from .prefetch import read_ahead
