@@ -22,7 +22,7 @@ from omfb.formats import open_pipe, open_stream
 from omfb.formats._reader import LineReader
 from omfb.formats.csv import Csv, split
 from omfb.formats.reading import Reading
-from omfb.streams import DataError, base, grouped, read_ahead, rows_per_block
+from omfb.streams import DataError, base, grouped, prefetched, rows_per_block
 
 from ..commands import low_rank, write_csv
 
@@ -310,12 +310,12 @@ def test_reading_ahead_gives_the_same_items_and_errors_and_ends_with_its_consume
         yield from range(5)
         raise KeyError("at the end")
 
-    ahead = read_ahead(items())
+    ahead = prefetched(items())
     assert [next(ahead) for _ in range(5)] == list(range(5))
     with pytest.raises(KeyError, match="at the end"):
         next(ahead)
     before = threading.active_count()
-    endless = read_ahead(itertools.count())
+    endless = prefetched(itertools.count())
     assert next(endless) == 0
     endless.close()
     assert threading.active_count() == before
@@ -366,7 +366,7 @@ def test_reading_ahead_waits_for_nobody_who_is_stuck():
         if len(waited) == 3:
             raise KeyboardInterrupt
 
-    ahead = read_ahead(items(), idle)
+    ahead = prefetched(items(), idle)
     assert next(ahead) == 0
     with pytest.raises(KeyboardInterrupt):
         next(ahead)

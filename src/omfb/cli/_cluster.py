@@ -18,7 +18,7 @@ def at_scheduler(
     from ..adapters.dask.by_rows import Rounds
     from ..core.checks import checked_count
     from ..estimators.parameters import plan_of
-    from ..formats import ManyFiles, Reading
+    from ..formats import MultiFileSource, Reading
 
     if PIPE in data:
         raise UsageError("--scheduler needs files that all workers can read, not standard input")
@@ -34,4 +34,4 @@ def at_scheduler(
         raise UsageError(f"--scheduler {address}: no scheduler answers ({error})") from None
     options = {name: value for name, value in reading._asdict().items() if name != "format"}
     paths = [Path(name).resolve() for name in data]  # workers have folders of their own
-    return Rounds.of_files(ManyFiles(paths, Reading.of(**options)), client, lanes)
+    return Rounds.of_files(MultiFileSource(paths, Reading.of(**options)), client, lanes)

@@ -131,7 +131,7 @@ def open_data(
     model_width: int | None = None, on_idle: Callable[[], None] | None = None, quiet: bool = False,
 ) -> Any:  # fmt: skip
     """The stream that DATA names; where it left room for doubt, say what was taken for what."""
-    from ..formats import ManyFiles, Reading, open_file, open_pipe
+    from ..formats import MultiFileSource, Reading, open_file, open_pipe
 
     options = reading._asdict()
     kind = options.pop("format")
@@ -148,7 +148,7 @@ def open_data(
     elif len(names) == 1:
         source = open_file(Path(names[0]), checked)
     else:
-        source = ManyFiles([Path(name) for name in names], checked)
+        source = MultiFileSource([Path(name) for name in names], checked)
     source.on_idle = on_idle
     for note in () if quiet else source.notes:
         say("omfb: " + note.shown(option))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..core.require import demand
+from ..core.require import require
 from ._errors import UsageError, guarded, printable, refuse_overwriting, say
 from ._images import write_png
 
@@ -69,7 +69,7 @@ def _state(header: dict[str, Any], tensors: dict[str, Any]) -> Any:
 
     engine = header["learner"]["engine"]
     if engine == "bayes" and header["state"] is None:
-        demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
+        require(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
         return None
     if engine == "bayes":
         model = unflatten(Model, header["state"], tensors, "state")
@@ -85,8 +85,8 @@ def _facts(header: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
 
     state, learner, totals = _state(header, tensors), header["learner"], header["totals"]
     names, parameters = learner["feature_names"], header["parameters"]
-    demand(names is None or isinstance(names, list), "feature names")
-    demand(isinstance(parameters, dict), "parameters")
+    require(names is None or isinstance(names, list), "feature names")
+    require(isinstance(parameters, dict), "parameters")
     error = Info(float(totals["residual"]), float(totals["energy"])).error
     training, pipe = header.get("training"), header.get("pipe")
     kind = "model" if training is None and pipe is None else "checkpoint"
@@ -99,12 +99,12 @@ def _facts(header: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
         "feature names": names,
     }
     if training is not None:
-        demand(isinstance(training, dict) and type(training["pass"]) is int, "its training")
+        require(isinstance(training, dict) and type(training["pass"]) is int, "its training")
         where = "finished" if training["finished"] is True else f"in pass {training['pass']}"
         most = parameters["max_iter"]
         facts["fit"] = where if most is None else f"{where} of {most}"
     if pipe is not None:
-        demand(isinstance(pipe, dict) and type(pipe["rows"]) is int, "its pipe")
+        require(isinstance(pipe, dict) and type(pipe["rows"]) is int, "its pipe")
         facts["pipe"] = f"{pipe['rows']} rows filled and learned"
     return facts
 

@@ -71,7 +71,7 @@ class ColumnarSource(TableSource, GroupedSource):
     By default the features are the numeric columns without those that pandas stored as the index.
     """
 
-    read_ahead = True
+    worth_prefetching = True
     path: Path
     format: ColumnarFormat
     feature_names: list[str]

@@ -101,7 +101,7 @@ class LineSource(TableSource, GroupedSource):
 class LineFile(LineSource):
     """A file of lines. A group is the lines that begin within one range of bytes."""
 
-    read_ahead = True
+    worth_prefetching = True
     path: Path
 
     def __init__(self, format: LineFormat, path: Path, lines: Lines) -> None:
@@ -233,7 +233,7 @@ class StreamedLines(LineSource):
 class CompressedLines(StreamedLines):
     """A compressed file of lines, which can be read repeatedly."""
 
-    read_ahead = True
+    worth_prefetching = True
     path: Path
 
     def __init__(self, format: LineFormat, path: Path, reading: Reading) -> None:

@@ -14,7 +14,7 @@ from .reading import Reading
 from .registry import TableSource
 
 
-class ManyFiles(GroupedSource):
+class MultiFileSource(GroupedSource):
     """The rows of several files that have the same features.
 
     Parameters
@@ -24,7 +24,7 @@ class ManyFiles(GroupedSource):
         How to read each of them.
     """
 
-    read_ahead = True
+    worth_prefetching = True
     time_column: str | None = None
 
     def __init__(self, paths: Sequence[Path], reading: Reading) -> None:

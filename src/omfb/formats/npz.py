@@ -40,7 +40,7 @@ SPARSE_MEMBERS = ("indices", "indptr", "data", "row", "col", "offsets", "shape",
 class ZippedSource(TableSource, GroupedSource):
     """An array in a .npz file, read and decompressed from beginning to end."""
 
-    read_ahead = True
+    worth_prefetching = True
     path: Path
 
     def __init__(self, format: Format, path: Path, member: str, reading: Reading) -> None:

@@ -50,7 +50,7 @@ class ArraySource(Source):
         self.stored = getattr(X, "dtype", self.dtype)
         self.missing = missing
         self._mapped = _mapping(X)
-        self.read_ahead = self._mapped is not None
+        self.worth_prefetching = self._mapped is not None
         self._order: NDArray[Any] | None = None
 
     @property
@@ -121,7 +121,7 @@ class DaskSource(GroupedSource):
     """A Dask array, a block of rows at a time."""
 
     name = "the Dask array"
-    read_ahead = True
+    worth_prefetching = True
 
     def __init__(self, X: Any) -> None:
         check_kind(X.dtype, self.name)

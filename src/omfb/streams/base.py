@@ -93,7 +93,7 @@ class Source(ABC):
         Share of the entries that are observed, if known without reading all of them; otherwise 1.
     rereadable : bool
         Whether there can be a second pass.
-    read_ahead : bool
+    worth_prefetching : bool
         Whether the next block is worth reading while this one is learned from.
     path : Path or None
         The file that the rows are read from.
@@ -110,7 +110,7 @@ class Source(ABC):
     n_rows: int | None = None
     share: float = 1.0
     rereadable: bool = True
-    read_ahead: bool = False
+    worth_prefetching: bool = False
     path: Path | None = None
     notes: Sequence[Note] = ()
     on_idle: Callable[[], None] | None = None

@@ -13,7 +13,7 @@ AHEAD = 8
 PATIENCE_SECONDS = 0.2
 
 
-def read_ahead(
+def prefetched(
     items: Iterator[Item], idle: Callable[[], None] | None = None, most: int = AHEAD
 ) -> Generator[Item, None, None]:
     """Yield the same items, produced by a thread while earlier ones are in use.
