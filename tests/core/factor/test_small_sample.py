@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
 from omfb.core.factor.small_sample import ENOUGH, doubted, unproven
 
 
@@ -53,7 +53,7 @@ def test_columns_with_enough_entries_or_as_many_as_others_are_left_alone(rng):
     assert 0.0 < few[3] < extra(400, 320, 320, 3)[3]
     assert not few[:3].any()
     # With one noise for all, intervals are calibrated by entries of rare columns as well.
-    shared = OMFB(random_state=0).fit(X).learner_.state
+    shared = OnlineFactorAnalysis(random_state=0).fit(X).learner_.state
     assert not unproven(shared, np.array([400, 320, 320, 3])).any()
 
 
@@ -61,10 +61,10 @@ def test_doubt_changes_no_filled_value_but_how_sure_it_is(rng):
     X, _ = table(rng, 200, 5)
     state = OMFBImputer(random_state=0).fit(X).learner_.state
     more = doubted(state, X)
-    assert more.noise[3] > state.noise[3]
-    assert np.array_equal(more.noise[:3], state.noise[:3])
-    np.testing.assert_allclose(more.C * more.noise[:, None], state.C * state.noise[:, None])
-    np.testing.assert_allclose(more.G, more.C.T @ more.C)
+    assert more.params.noise_std[3] > state.params.noise_std[3]
+    assert np.array_equal(more.params.noise_std[:3], state.params.noise_std[:3])
+    np.testing.assert_allclose(more.C * more.params.noise_std[:, None], state.C * state.params.noise_std[:, None])
+    np.testing.assert_allclose(more.batch.G, more.C.T @ more.C)
     assert doubted(state, np.nan_to_num(X)) is state
 
 
@@ -74,8 +74,8 @@ def test_a_column_that_fell_silent_in_a_stream_keeps_its_width(rng):
     T += 0.2 * rng.standard_normal(T.shape)
     X = T.copy()
     X[500:, 0] = np.nan
-    for memory in (1.0, 0.999):
-        model = OMFBImputer(memory=memory, random_state=0)
+    for forget_factor in (1.0, 0.999):
+        model = OMFBImputer(forget_factor=forget_factor, random_state=0)
         for start in range(0, 4000, 500):
             model.partial_fit(X[start : start + 500])
         low, high = (bound[:, 0] for bound in model.interval(X[-100:], level=0.9))
