@@ -29,7 +29,7 @@ def try_iterator(rng: np.random.Generator, folder: Path) -> list[str]:
     except OwnError:
         outcome = REFUSED
     if outcome is not ACCEPTED:
-        require(content(model) == before, CHANGED, "a fit was refused, and changed the model")
+        demand(content(model) == before, CHANGED, "a fit was refused, and changed the model")
     else:
         demand_sound(model)
     return [outcome]

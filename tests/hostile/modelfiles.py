@@ -100,8 +100,8 @@ def try_checkpoint(rng: np.random.Generator, folder: Path) -> list[str]:
     if outcome is ACCEPTED:
         attempt(lambda: demand_sound(model))
     else:
-        require(digests(folder) == before, CHANGED, "a refused checkpoint has changed")
-        require(not model.__sklearn_is_fitted__(), CHANGED, "a refused checkpoint has fitted")
+        demand(digests(folder) == before, CHANGED, "a refused checkpoint has changed")
+        demand(not model.__sklearn_is_fitted__(), CHANGED, "a refused checkpoint has fitted")
     return [outcome]
 
 

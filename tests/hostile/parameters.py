@@ -47,8 +47,8 @@ def try_parameters(rng: np.random.Generator, folder: Path) -> list[str]:
     outcome, made = attempt(lambda: getattr(model, method)(argument))
     if outcome is not ACCEPTED:
         same = content_or_none(model) == before
-        require(same, CHANGED, f"{method} was refused, and changed the model: {chosen}")
-        require(not any(folder.iterdir()), CHANGED, f"{method} was refused, and left a file")
+        demand(same, CHANGED, f"{method} was refused, and changed the model: {chosen}")
+        demand(not any(folder.iterdir()), CHANGED, f"{method} was refused, and left a file")
     elif method == "save":
         type(model).load(argument)
     elif method in ("fit", "partial_fit"):
