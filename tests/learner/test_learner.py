@@ -10,7 +10,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from omfb import OMFB, Info, Learner, Rule, OnlineFactorAnalysis
+from omfb import Info, Learner, OnlineFactorAnalysis, Rule
 from omfb.core.broyden import engine as broyden
 from omfb.core.broyden.state import State
 from omfb.core.engines import ENGINES as BY_NAME

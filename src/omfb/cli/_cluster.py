@@ -22,7 +22,7 @@ def at_scheduler(
         raise UsageError("--scheduler needs Dask: pip install 'omfb[dask]'") from None
     from ..adapters.dask.by_rows import RoundSource
     from ..core.checks import checked_count
-    from ..formats import ManyFiles
+    from ..formats import MultiFileSource
 
     if PIPE in data:
         raise UsageError("--scheduler needs files that all workers can read, not standard input")
@@ -38,7 +38,7 @@ def at_scheduler(
     except OSError as error:
         raise UsageError(f"--scheduler {address}: no scheduler answers ({error})") from None
     paths = [Path(name).resolve() for name in data]  # workers have folders of their own
-    return RoundSource.of_files(ManyFiles(paths, as_reading(reading)), client, n_tasks)
+    return RoundSource.of_files(MultiFileSource(paths, as_reading(reading)), client, n_tasks)
 
 
 def _is_mergeable(model: "BaseFactorizer") -> bool:

@@ -12,7 +12,7 @@ import typer
 from ._errors import UsageError, option, say
 
 if TYPE_CHECKING:
-    from ..formats import ManyFiles, Reading, TableSource
+    from ..formats import MultiFileSource, Reading, TableSource
 
 PIPE = "-"
 READING = "Reading DATA"
@@ -180,9 +180,9 @@ def open_data(
 
 def open_files(
     data: list[str], reading: ReadingOptions, on_idle: Callable[[], None], quiet: bool
-) -> "TableSource | ManyFiles":
+) -> "TableSource | MultiFileSource":
     """The stream of one or several files, or of a pipe."""
-    from ..formats import ManyFiles
+    from ..formats import MultiFileSource
 
     if len(data) == 1:
         return open_data(data[0], reading, on_idle=on_idle, quiet=quiet)
@@ -190,7 +190,7 @@ def open_files(
         raise UsageError("standard input cannot be one of several files: save it first")
     if reading.format is not None:
         raise UsageError("--format is for standard input, not for files")
-    source = ManyFiles([Path(name) for name in data], as_reading(reading, on_idle=on_idle))
+    source = MultiFileSource([Path(name) for name in data], as_reading(reading, on_idle=on_idle))
     source.on_idle = on_idle
     _tell(source, quiet)
     return source
@@ -205,7 +205,7 @@ def _check_marks(source: "TableSource", reading: ReadingOptions) -> None:
             )
 
 
-def _tell(source: "TableSource | ManyFiles", quiet: bool) -> None:
+def _tell(source: "TableSource | MultiFileSource", quiet: bool) -> None:
     for note in () if quiet else source.notes:
         say("omfb: " + note.shown(option))
 

@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
     from ..adapters.dask.by_rows import RoundSource
     from ..estimators.base import BaseFactorizer
-    from ..formats import ManyFiles, TableSource
+    from ..formats import MultiFileSource, TableSource
     from ..learner.fit_stream import Progress
 
-    FitSource = TableSource | ManyFiles | RoundSource
+    FitSource = TableSource | MultiFileSource | RoundSource
 
 MODEL, PREDICTIVE = "Model", "Model: --estimator imputer or factor-analysis"
 IMPUTER, PAPER = "Model: --estimator imputer", "Model: --estimator omfb"

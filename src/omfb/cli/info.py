@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.require import demand
+from ..core.require import require
 from ._errors import UsageError, guarded, printable, refuse_overwriting, say
 from ._images import write_png
 
@@ -64,9 +64,9 @@ def _facts(parts: "Parts", snapshot: "Snapshot") -> dict[str, Any]:
     header = parts.header
     learned, parameters = snapshot.learned, header["parameters"]
     assert learned is not None
-    demand(isinstance(parameters, dict), "parameters")
+    require(isinstance(parameters, dict), "parameters")
     passes = header["n_iter"]
-    demand(passes is None or type(passes) is int, "passes")
+    require(passes is None or type(passes) is int, "passes")
     training, pipe = header.get("training"), header.get("pipe")
     kind = "model" if training is None and pipe is None else "checkpoint"
     state = learned.state
@@ -79,12 +79,12 @@ def _facts(parts: "Parts", snapshot: "Snapshot") -> dict[str, Any]:
         "feature names": snapshot.feature_names,
     }
     if training is not None:
-        demand(isinstance(training, dict) and type(training["pass"]) is int, "its training")
+        require(isinstance(training, dict) and type(training["pass"]) is int, "its training")
         where = "finished" if training["finished"] is True else f"in pass {training['pass']}"
         most = parameters["max_iter"]
         facts["fit"] = where if most is None else f"{where} of {most}"
     if pipe is not None:
-        demand(isinstance(pipe, dict) and type(pipe["rows"]) is int, "its pipe")
+        require(isinstance(pipe, dict) and type(pipe["rows"]) is int, "its pipe")
         facts["pipe"] = f"{pipe['rows']} rows filled and learned"
     return facts
 

@@ -23,7 +23,7 @@ Predict = Callable[[NDArray[Any]], NDArray[Any]]
 """Predictions of the held-out features (n, h) of rows (n, m)."""
 
 
-def judge_hidden_parts(
+def score_held_out_features(
     X: Any, center: NDArray[np.float64], unit: NDArray[np.float64],
     predicting: Callable[[NDArray[np.bool_]], Predict],
 ) -> Info:  # fmt: skip

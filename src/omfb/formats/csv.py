@@ -1,7 +1,7 @@
 """CSV and TSV.
 
-A row is a line. Cells may be quoted, but a quoted cell may not span lines. What Python's `float`
-reads is a number; pyarrow, where it is installed, only does the same faster.
+Each row is a line. Cells may be quoted, but a quoted cell may not span lines. A number is what
+Python's `float` reads; pyarrow, if installed, does the same faster.
 """
 
 import math
@@ -30,20 +30,20 @@ OPEN_QUOTE = "a quoted cell does not end on its line; put each row on one line"
 
 @dataclass(frozen=True)
 class Delimited:
-    """How the lines of one file are to be read.
+    """How to read the lines of one file.
 
     Attributes
     ----------
     delimiter : bytes
     names : list of str or None
-        Of all columns, if the file has a header.
+        Names of all columns, if the file has a header.
     n_columns : int
     chosen : list of int
         The columns that are features, in the model's order.
     cells : Cells
     notes : tuple of Note
     time_column : str or None
-        The column by whose dates the rows are in time.
+        The date column by which the rows are in time order.
     """
 
     delimiter: bytes
@@ -56,7 +56,7 @@ class Delimited:
 
     @property
     def header_lines(self) -> int:
-        """How many lines come before the first row."""
+        """Number of lines before the first row."""
         return 0 if self.names is None else 1
 
     @property
@@ -70,7 +70,7 @@ class Delimited:
         return None if self.names is None else [self.names[i] for i in self.chosen]
 
     def is_blank(self, line: bytes) -> bool:
-        """Whether a line is no row; in a file of one column an empty line is a missing value."""
+        """Whether a line is not a row; with one column, an empty line is a missing value."""
         return self.n_columns > 1 and not line.strip(b"\r\n")
 
     def parse(self, chunk: bytes) -> NDArray[np.float64]:
@@ -90,7 +90,7 @@ class Delimited:
         if not self.cells.plain or self.cells.missing_numbers:
             return self._values(texts, row)
         missing = self.cells.missing
-        try:  # what nearly all lines are: plain numbers and missing ones
+        try:  # nearly all lines: plain numbers and missing values
             values = [math.nan if text in missing else float(text) for text in texts]
         except ValueError:
             return self._values(texts, row)
@@ -111,7 +111,7 @@ class Delimited:
         return f"{cells} instead of {self.n_columns}; add or remove delimiters"
 
     def _values(self, texts: list[bytes], row: int) -> list[float]:
-        """The values of the chosen cells; an error names the first that is none."""
+        """The values of the chosen cells; an error names the first that is not a number."""
         values = []
         for i, text in zip(self.chosen, texts, strict=True):
             try:
@@ -148,7 +148,7 @@ class Delimited:
         return self.delimiter.join([body, *texts]) + line[len(body) :]
 
     def extend_header(self, preamble: bytes, names: list[str]) -> bytes:
-        """See `Lines.extend_header`; a file without names gets none."""
+        """See `Lines.extend_header`; a file without a header gets none."""
         if self.names is None or not names:
             return preamble
         body = preamble.rstrip(b"\r\n")
@@ -205,14 +205,14 @@ class Csv(LineFormat):
         return first.lstrip()[:1] not in (b"{", b"[")
 
     def needs_more(self, first: bytes, reading: Reading) -> bool:
-        """See `LineFormat.needs_more`: a model's columns are known by their names or number."""
+        """See `LineFormat.needs_more`: a model's columns are known by name or number."""
         line = first.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n")
         texts = split(line, self.delimiter_of(line, [], reading))
         ambiguous = self.detects_delimiter and len(marks_in(line, reading)) > 1
         return ambiguous or not first_line_tells(texts, Cells.of(reading), reading)
 
     def rewrites(self, lines: Lines, target: Format) -> bool:
-        """See `LineFormat.rewrites`: what is between tabs may stand in a .tsv file as well."""
+        """See `LineFormat.rewrites`: tab-separated lines also fit a .tsv file."""
         tabs = isinstance(lines, Delimited) and lines.delimiter == b"\t"
         return target is self or (isinstance(target, Tsv) and tabs)
 
@@ -228,7 +228,7 @@ class Csv(LineFormat):
         for field in schema:
             if pyarrow.types.is_nested(field.type):
                 raise FormatError(
-                    f"text has no place for column {field.name!r} of type {field.type}: "
+                    f"text cannot hold column {field.name!r} of type {field.type}: "
                     f"write a .parquet or .arrow file"
                 )
         options = csv.WriteOptions(delimiter=self.delimiter.decode())
@@ -269,7 +269,7 @@ class CsvWriter:
 
 
 def quoted(name: str, delimiter: bytes) -> bytes:
-    """A name as it has to stand between delimiters."""
+    """A name as it is written between delimiters."""
     text = name.encode("utf-8", "surrogateescape")
     if any(mark in text for mark in (delimiter, b'"', b"\n", b"\r")):
         text = b'"' + text.replace(b'"', b'""') + b'"'
@@ -296,7 +296,7 @@ def split(line: bytes, delimiter: bytes) -> list[bytes]:
     texts, at = [], 0
     while True:
         match = pattern.match(line, at)
-        assert match is not None  # the pattern matches nothing, too
+        assert match is not None  # the pattern also matches an empty cell
         texts.append(match.group())
         at = match.end()
         if at >= len(line):
@@ -307,7 +307,7 @@ def split(line: bytes, delimiter: bytes) -> list[bytes]:
 
 
 def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
-    """What pyarrow makes of whole lines; None where it is not installed or finds a fault."""
+    """The rows of complete lines by pyarrow; None if it is not installed or finds a fault."""
     try:
         import pyarrow
         from pyarrow import csv
@@ -321,11 +321,11 @@ def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
     if plain is None:
         return None
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        # Who handles Ctrl-C in a way of their own is to hear it: pyarrow would listen instead, and
-        # its thread that does may end the process amid its exit.
+        # Keep a custom handler of Ctrl-C: pyarrow would install its own, and the thread behind it
+        # may abort the process while it exits.
         pyarrow.enable_signal_handlers(False)
-    # In memory of pyarrow's own: its threads let go of a Python object late, and a process that
-    # happens to end then is aborted.
+    # Copied into pyarrow's memory: its threads release Python objects late, and a process that
+    # ends at that moment is aborted.
     lines = pyarrow.BufferOutputStream()
     lines.write(plain)
     names = [str(i) for i in range(form.n_columns)]
@@ -344,10 +344,10 @@ def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
                 decimal_point=form.cells.decimal.decode(),
             ),
         )
-    # Cancelled: pyarrow has heard Ctrl-C, and whoever handles it will look at it after the rows.
+    # Cancelled: pyarrow saw Ctrl-C; the handler runs after these rows.
     except (pyarrow.ArrowInvalid, pyarrow.ArrowCancelled):
         return None
-    if b'"' in chunk:  # a cell may go on in the next line, which is for `parse_line` to refuse
+    if b'"' in chunk:  # a quoted cell may span lines, which `parse_line` refuses
         lines_with_rows = sum(not form.is_blank(line) for line in whole_lines(chunk))
         if len(table) != lines_with_rows:
             return None

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
 
 def low_rank(m, missing, n=6000):
@@ -26,7 +26,7 @@ def test_components_that_follow_the_noise_are_spared():
     assert np.count_nonzero(np.any(np.abs(model.components_) > 1e-9, axis=1)) == 5
 
 
-@pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
+@pytest.mark.parametrize("estimator", [OnlineFactorAnalysis, OMFBImputer])
 def test_intervals_are_as_wide_beside_many_constant_columns(estimator):
     rng = np.random.default_rng(5)
     Y = rng.normal(size=(1500, 2)) @ rng.normal(size=(2, 20)) + 0.5 * rng.normal(size=(1500, 20))
@@ -37,7 +37,7 @@ def test_intervals_are_as_wide_beside_many_constant_columns(estimator):
     assert 0.84 < ((low <= Y) & (high >= Y))[hidden].mean() < 0.95
 
 
-@pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
+@pytest.mark.parametrize("estimator", [OnlineFactorAnalysis, OMFBImputer])
 @pytest.mark.parametrize("seed", [13, 21, 34])
 def test_constant_columns_do_not_make_the_noise_of_others_seem_small(estimator, seed):
     """As many components as columns that vary would explain all of them."""

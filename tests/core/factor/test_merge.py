@@ -1,160 +1,129 @@
-"""What parts of a start have learned adds up as the mathematics says: the factor model."""
-
-from dataclasses import fields, replace
-from functools import reduce
+"""States that went on from one start, merged."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from omfb.core.factor.winsorize import believed
 
-from omfb.core.evidence import Evidence, MergeError
-from omfb.core.factor import holdout as hide
-from omfb.core.factor import merge as of_model
-from omfb.core.factor.config import FactorConfig
-from omfb.core.factor.init import start as first_model
-from omfb.core.factor.step import learn, next_batch
+from omfb.core.evidence import MergeError
+from omfb.core.factor.init import init
+from omfb.core.factor.merge import merge
+from omfb.core.factor.predict import predict
+from omfb.core.factor.state import evolve
+from omfb.core.factor.step import next_batch, step
 
-
-def table(seed, n, m, missing=0.0, rank=3):
-    rng = np.random.default_rng(seed)
-    X = 2 + rng.standard_normal((n, rank)) @ rng.standard_normal((rank, m))
-    X += 0.3 * rng.standard_normal((n, m))
-    X[rng.random((n, m)) < missing] = np.nan
-    return X
-
-
-def mean_weight(w, n, f):
-    """The average of ((w + t) / (w + n))ᶠ over t from 0 to n."""
-    return ((w + n) ** (f + 1) - w ** (f + 1)) / ((f + 1) * n * (w + n) ** f)
-
-
-def explained(model):
-    C = model.C[:, :-1] * model.noise[:, None]
-    return C @ C.T
-
-
-def mean(model):
-    return model.center + model.noise * model.C[:, -1]
-
-
-def close(a, b, tolerance=1e-9):
-    np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * np.abs(b).max())
+from .making import assert_same, config, learned, table
 
 
 @given(
-    seed=st.integers(0, 99),
-    parts=st.integers(1, 4),
+    seed=st.integers(0, 99), cuts=st.sets(st.integers(1, 119), min_size=1, max_size=4),
     noise=st.sampled_from(["isotropic", "diagonal"]),
-)
-@settings(max_examples=15, deadline=None)
-def test_models_add_up(seed, parts, noise):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hide, "ONE_IN", 2**63)
-        patch.setattr(of_model, "next_batch", lambda model: model)  # before it is revised
-        X = table(seed, 500, 8)
-        given_ = FactorConfig(n_components=3, noise=noise)
-        start = next_batch(replace(learn(first_model(X, given_, 0), X)[0], period_left=0))
-        lanes = [table(seed + at + 1, 20 + 10 * at, 8) for at in range(parts)]
-        steps = [learn(start, rows) for rows in lanes]
-        merged = of_model.merge(start, [part for part, _, _ in steps])
-    w, f = start.n_seen + start.head_start, start.fade
-    n = sum(len(rows) for rows in lanes)
-    left = np.prod(start.keep(n))
-    S, CS = left * start.S, left * start.C @ start.S
-    n_rows = left * start.n_rows
-    for rows, (_, X, _) in zip(lanes, steps, strict=True):
-        after = np.append(np.cumprod(start.keep(len(rows))[:0:-1])[::-1], 1.0)
-        after *= mean_weight(w, n, f) / mean_weight(w, len(rows), f)
-        X = np.hstack([X, np.ones((len(rows), 1))])
-        Y = believed(start, rows).values  # rows of another table: some are held back
-        S, CS = S + (X.T * after) @ X, CS + (Y.T * after) @ X
-        n_rows += after.sum()
-    # The exponent is read off what was kept, which differs from ((w / (w + n)) ** f by O(1 / w).
-    close(merged.S, S, 1e-3)
-    close(merged.C @ merged.S, CS, 1e-3)
-    assert merged.n_rows == pytest.approx(n_rows, rel=1e-3)
-    assert merged.n_seen == start.n_seen + n
+)  # fmt: skip
+@settings(max_examples=25, deadline=None)
+def test_parts_of_complete_rows_merge_into_what_all_rows_teach(seed, cuts, noise):
+    """Within one batch, where nothing fades, statistics add up exactly."""
+    X = table(seed, 220, 7)
+    start = learned(X[:100], config(noise=noise))
+    start = next_batch(evolve(start, update_left=0))
+    start = evolve(start, batch_left=999, update_left=999, fade=0.0)
+    bounds = [100, *(100 + cut for cut in sorted(cuts)), 220]
+    parts = [step(start, X[a:b])[0] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    together = step(start, X[100:])[0]
+    together = next_batch(evolve(together, update_left=0))
+    merged = merge(start, parts)
+    if noise == "isotropic":  # nothing uses the residuals of single features there
+        merged, together = (evolve(each, residual_sums=np.zeros(1)) for each in (merged, together))
+    assert_same(merged, together, 1e-6)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_one_part_is_merged_to_itself(missing):
-    X = table(0, 3000, 12, missing)
-    start = learn(first_model(X, FactorConfig(n_components=4), 0), X[:600])[0]
-    part = learn(start, X[600:])[0]
-    assert not np.array_equal(part.turn, start.turn)  # which was revised on its way
-    merged = of_model.merge(start, [part])
-    expected = next_batch(replace(part, period_left=0))
-    # The basis of codes is found in units of the noise, which differ; what C explains hardly does.
-    close(explained(merged), explained(expected), 1e-4)
-    close(mean(merged), mean(expected), 1e-5)
-    # What codes take of a residual is judged by a C under the start's prior, not the part's.
-    close(merged.noise, expected.noise, 1e-2)
-    for name in ("n_rows", "kept", "n_seen", "n_entries", "checked"):
-        assert getattr(merged, name) == pytest.approx(getattr(expected, name), rel=1e-9), name
-    np.testing.assert_allclose(merged.counts, expected.counts, rtol=1e-9)
-    np.testing.assert_allclose(merged.judged, expected.judged, rtol=1e-9)
+def test_parts_that_had_m_steps_of_their_own_predict_like_all_rows(missing):
+    X = table(3, 2400, 10, missing)
+    start = learned(X[:400], config())
+    bounds = range(400, 2401, 500)
+    parts = [step(start, X[a : a + 500])[0] for a in bounds[:-1]]
+    assert not np.array_equal(parts[0].params.basis_change, start.params.basis_change)
+    merged, together = merge(start, parts), step(start, X[400:])[0]
+    assert merged.n_seen == together.n_seen == 2400
+    rows = table(3, 2400, 10)[-300:]
+    shown = np.where(np.arange(10) % 3 == 0, np.nan, rows)
+    size = rows.std(axis=0)
+    errors = [
+        np.sqrt(np.mean(((predict(state, shown).mean - rows) / size) ** 2))
+        for state in (merged, together, start)
+    ]
+    assert errors[0] < 1.02 * errors[1]
 
 
-def evidence(a):
-    return np.concatenate([np.ravel(a.weighted[name]) for name in sorted(a.weighted)])
+def test_the_order_of_the_parts_does_not_matter():
+    X = table(4, 900, 8, 0.2)
+    start = learned(X[:300], config())
+    parts = [step(start, X[a : a + 200])[0] for a in (300, 500, 700)]
+    assert_same(merge(start, parts), merge(start, parts[::-1]), 1e-8)
 
 
-def test_neither_order_nor_the_shape_of_the_tree_matters_beyond_rounding():
-    X = table(1, 2000, 10, 0.2)
-    start = learn(first_model(X, FactorConfig(n_components=3), 0), X[:800])[0]
-    parts = [learn(start, X[at : at + 300])[0] for at in range(800, 2000, 300)]
-    a, b, c, d = (of_model.gather(start, part) for part in parts)
-    line, tree = a.plus(b).plus(c).plus(d), a.plus(b).plus(c.plus(d))
-    close(evidence(line), evidence(tree), 1e-13)
-    close(evidence(reduce(Evidence.plus, [d, b, a, c])), evidence(tree), 1e-13)
-    once, again = (of_model.merged(start, tree) for _ in range(2))
-    for field in fields(once):
-        one, other = getattr(once, field.name), getattr(again, field.name)
-        assert np.array_equal(one, other), field.name
+def test_a_start_without_parts_is_the_start():
+    start = learned(table(5, 200, 6), config())
+    assert merge(start, [start, start]) is start
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.5])
-def test_merged_parts_are_better_than_each_and_near_to_one_stream(missing):
-    X = table(2, 6000, 30, missing, rank=5)
-    truth = table(2, 6000, 30, 0.0, rank=5)
-    given_ = FactorConfig(n_components=5)
-    start = learn(first_model(X, given_, 0), X[:1000])[0]
-    parts = [learn(start, X[at : at + 1250])[0] for at in range(1000, 6000, 1250)]
-
-    def error(model):
-        basis = np.linalg.qr(model.C[:, :-1] * model.noise[:, None])[0]
-        away = truth - mean(model)
-        return np.linalg.norm(away - away @ basis @ basis.T)
-
-    merged, stream = error(of_model.merge(start, parts)), error(learn(start, X[1000:])[0])
-    assert merged < min(error(part) for part in parts)
-    assert merged < 1.001 * stream
+def test_new_features_get_their_unit_from_the_rows_of_all_parts(rng):
+    X = rng.normal(size=(400, 5))
+    X[:200, 4] = np.nan
+    X[200:, 4] = 50.0 + 10.0 * X[200:, 4]
+    start = evolve(learned(X[:200], config(2)), batch_left=999, update_left=999)
+    assert not start.features.known[4]
+    parts = [step(start, X[a : a + 100])[0] for a in (200, 300)]
+    merged = merge(start, parts)
+    assert merged.features.known[4]
+    assert merged.params.center[4] == pytest.approx(X[200:, 4].mean(), rel=1e-10)
+    assert merged.params.scale[4] == pytest.approx(X[200:, 4].std(ddof=1), rel=1e-10)
 
 
-def test_a_feature_that_varied_in_one_part_varies():
-    X = table(0, 900, 6)
-    X[:, [1, 3]] = 4.0
-    X[700, 3] = 5.0
-    start = learn(first_model(X[:400], FactorConfig(), 0), X[:400])[0]
-    parts = [learn(start, X[at : at + 250])[0] for at in (400, 650)]
-    assert np.flatnonzero(start.constant).tolist() == [1, 3]
-    assert np.flatnonzero(of_model.merge(start, parts).constant).tolist() == [1]
+def test_features_that_parts_gave_a_unit_get_one_for_all(rng):
+    X = rng.normal(size=(1000, 5))
+    X[:200, 4] = np.nan
+    X[200:, 4] = 50.0 + 10.0 * X[200:, 4]
+    start = learned(X[:200], config(2))
+    parts = [step(start, X[a : a + 400])[0] for a in (200, 600)]
+    units = [part.params.scale[4] for part in parts]
+    assert all(part.features.known[4] for part in parts)
+    assert units[0] != units[1]
+    merged = merge(start, parts)
+    assert merged.features.known[4]
+    assert min(units) < merged.params.scale[4] < max(units)
+    assert merged.params.center[4] == pytest.approx(50.0, abs=3.0)
 
 
-def test_what_shares_no_start_is_refused():
-    X = table(3, 1000, 6)
-    start = learn(first_model(X, FactorConfig(n_components=2), 0), X)[0]
-    part = learn(start, X)[0]
-    other = learn(learn(first_model(X[500:], FactorConfig(n_components=2), 0), X)[0], X)[0]
-    for wrong in (other, replace(part, seed=5), replace(part, n_seen=7)):
-        with pytest.raises(MergeError, match="no common start"):
-            of_model.merge(start, [wrong])
-    with pytest.raises(MergeError, match="nothing to merge"):
-        of_model.merge(start, [])
-    forgets = FactorConfig(n_components=2, forget_factor=0.99)
-    with pytest.raises(MergeError, match=r"forget_factor=0\.99"):
-        of_model.merge(replace(start, settings=forgets), [replace(part, settings=forgets)])
-    with pytest.raises(MergeError, match="feature 3 was first observed after the start"):
-        of_model.merge(replace(start, known=np.arange(6) != 3), [part])
+def test_facts_of_single_features_are_those_of_any_part(rng):
+    X = rng.integers(0, 5, size=(400, 6)).astype(float)
+    X[:, 5] = 7.0
+    start = learned(X[:200], config(2))
+    assert start.features.integer.all()
+    assert start.features.constant.tolist() == [False] * 5 + [True]
+    X[250, 0], X[350, 5] = 0.5, 8.0
+    merged = merge(start, [step(start, X[a : a + 100])[0] for a in (200, 300)])
+    assert merged.features.integer.tolist() == [False] + [True] * 5
+    assert not merged.features.constant.any()
+
+
+def test_states_that_do_not_fit_are_refused():
+    X = table(6, 300, 6)
+    forgetful = learned(X[:100], config(forget_factor=0.99))
+    with pytest.raises(MergeError, match="forget_factor=0.99"):
+        merge(forgetful, [step(forgetful, X[100:])[0]])
+    start = learned(X[:100], config())
+    with pytest.raises(MergeError):
+        merge(start, [learned(X[100:], config())])  # from a start of its own
+    with pytest.raises(MergeError):
+        merge(step(start, X[100:200])[0], [start])  # older than the start
+    assert merge(start, [step(start, X[100:])[0]]).n_seen == 300
+
+
+def test_merged_states_learn_on():
+    X = table(7, 600, 6, 0.2)
+    start = init(X[:200], config())
+    merged = merge(start, [step(start, X[:200])[0], step(start, X[200:400])[0]])
+    after = step(merged, X[400:])[0]
+    assert after.n_seen == 600
+    assert np.isfinite(after.params.C).all()

@@ -82,7 +82,7 @@ class FeatureSource(GroupedSource):
     """
 
     name = "the Dask array"
-    read_ahead = True
+    worth_prefetching = True
 
     def __init__(self, X: Any, client: Any, n_components: int | None = None) -> None:
         if np.isnan(X.shape).any():

@@ -11,7 +11,7 @@ from ..evidence import Evidence
 from ..info import Info
 from ..linalg.rows import gram
 from ..prediction import Prediction
-from ..scoring import Predict, judge_hidden_parts
+from ..scoring import Predict, score_held_out_features
 from . import merge as merging
 from .config import BroydenConfig
 from .encode import encode, fill
@@ -97,7 +97,7 @@ class BroydenEngine(PointPredictions):
 
             return predict
 
-        return judge_hidden_parts(rows, zero, unit, predicting)
+        return score_held_out_features(rows, zero, unit, predicting)
 
     def n_components(self, state: State) -> int:
         """See `Engine.n_components`."""

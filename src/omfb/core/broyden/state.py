@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..require import demand
+from ..require import require
 from .config import BroydenConfig
 
 __all__ = ["HEAD_START", "MOSTLY_OBSERVED", "BroydenConfig", "State", "check_state"]
@@ -104,29 +104,29 @@ def check_state(state: State) -> None:
     For states that are read from files, where an error would otherwise show much later.
     """
     C, G, S, code = state.C, state.G, state.S, state.code
-    demand(C.ndim == 2 and C.dtype in (np.float32, np.float64), "its dictionary is not a matrix")
-    demand(C.size > 0, "its dictionary is empty")
+    require(C.ndim == 2 and C.dtype in (np.float32, np.float64), "its dictionary is not a matrix")
+    require(C.size > 0, "its dictionary is empty")
     r = C.shape[1]
     for matrix in (G, S):
-        demand(
+        require(
             matrix.shape == (r, r) and matrix.dtype == np.float64,
             "its arrays do not fit each other",
         )
         squares = np.diagonal(matrix)
         # With atoms of very different size, rounding may push the smallest squares below zero.
-        demand(bool((squares >= -ROUNDED_SQUARE * squares.max()).all()), "a negative square")
-    demand(
+        require(bool((squares >= -ROUNDED_SQUARE * squares.max()).all()), "a negative square")
+    require(
         code is None or (code.shape == (r,) and code.dtype == np.float64),
         "its code has the wrong shape",
     )
     for array in (C, G, S) if code is None else (C, G, S, code):
-        demand(bool(np.isfinite(array).all()), "NaN or infinity in its arrays")
-    demand(
+        require(bool(np.isfinite(array).all()), "NaN or infinity in its arrays")
+    require(
         state.scale > 0.0 and math.frexp(state.scale)[0] == 0.5, "its scale is not a power of two"
     )
     since, entries = state.rows_since_shrink, state.entries_since_shrink
-    demand(min(state.n_seen, state.entries_since_gram, since, entries) >= 0, "a negative count")
+    require(min(state.n_seen, state.entries_since_gram, since, entries) >= 0, "a negative count")
     sums = (state.least_ridge, state.residual_since_shrink, state.prior_precision)
-    demand(min(*sums, state.start_weight) >= 0.0, "a negative weight")
-    demand(since <= state.n_seen, "more rows than it has seen")
-    demand(entries <= since * len(C), "more entries than its rows have")
+    require(min(*sums, state.start_weight) >= 0.0, "a negative weight")
+    require(since <= state.n_seen, "more rows than it has seen")
+    require(entries <= since * len(C), "more entries than its rows have")

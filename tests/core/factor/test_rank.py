@@ -4,10 +4,10 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+from omfb.core.factor.active import slim
 
 from omfb import OMFBImputer
 from omfb.core.factor import predict as coding
-from omfb.core.factor.active import slim
 
 
 @pytest.fixture(scope="module")

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse
+from omfb.core.factor.winsorize import REACH, believed, reach_of
 
 from omfb.core.factor.config import Settings
 from omfb.core.factor.init import start
 from omfb.core.factor.step import learn
 from omfb.core.factor.whiten import whitened
-from omfb.core.factor.winsorize import REACH, believed, reach_of
 
 
 @pytest.fixture
