@@ -80,7 +80,9 @@ def complete(
 
         omfb complete table.csv -m model.omfb -o filled.csv
 
-        omfb complete table.csv -m model.omfb -o filled.csv --interval 0.9 --report report.txt
+        omfb complete table.csv -m model.omfb -o filled.csv --interval 0.9
+
+        omfb complete table.csv -m model.omfb -o filled.csv --report report.txt
 
         cat table.csv | omfb complete - -m model.omfb --learn > filled.csv
     """

@@ -63,7 +63,7 @@ def fit(
     estimator: Annotated[
         str,
         typer.Option(
-            metavar="imputer|factor-analysis|omfb",
+            metavar="NAME",
             help="What to fit. imputer: a model that fills tables, whose columns may have any "
             "units. factor-analysis: the same model in the data's own units, for codes. omfb: the "
             "paper's algorithm, which estimates nothing else.",
@@ -98,7 +98,7 @@ def fit(
     ] = None,
     max_iter: Annotated[
         int | None,
-        _option("Passes over the data. Default: 1, and up to 3 over short tables (not omfb)."),
+        _option("Passes over the data. Default: 1; 2 over short tables, except for omfb."),
     ] = None,
     tol: Annotated[
         float | None, _option("Stop when a pass lowers the error by less than this share.")
@@ -108,7 +108,7 @@ def fit(
         _option("Whether rows are taken in random order (default).", "--shuffle/--no-shuffle"),
     ] = None,
     seed: Annotated[
-        int | None, _option("Seed of the random numbers.", min=0, max=2**32 - 1)
+        int | None, _option("Seed of the random numbers.", metavar="SEED", min=0, max=2**32 - 1)
     ] = None,
     center: Annotated[
         bool | None,
