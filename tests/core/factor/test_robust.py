@@ -107,7 +107,7 @@ def test_a_column_of_zeros_that_begins_to_vary_spoils_no_other(rng):
     state = step(state, X[1000:])[0]
     assert state.params.noise_std[0] > 100 * before[0]
     assert np.abs(X[2500:, 0]).max() < state.params.noise_std[0] * clip_limits(state)[0]
-    np.testing.assert_allclose(state.params.noise_std[1:], before[1:], rtol=0.3)
+    assert (state.params.noise_std[1:] < 1.3 * before[1:]).all()
 
 
 # -- dropping -----------------------------------------------------------------------------------
