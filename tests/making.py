@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 
-BOTH = pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
+ALL = pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis, OMFBImputer])
+DECOMPOSITIONS = pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis])
+PREDICTIVE = pytest.mark.parametrize("estimator", [OnlineFactorAnalysis, OMFBImputer])
 
 
 def rows(rng, n=50, m=10, holes=0.0, dtype=np.float64):
@@ -31,18 +33,3 @@ def snapshot(model):
 def sparse(X):
     row, column = np.nonzero(~np.isnan(X))
     return scipy.sparse.csr_array((X[row, column], (row, column)), shape=X.shape)
-
-
-GIVEN = {
-    "lam": 1.0, "ridge": 0.0, "shrink": 0.0, "center": False, "scale": False, "inner_iter": 2,
-    "batch_size": 1, "max_iter": 1,
-}  # fmt: skip
-"""Parameters that leave nothing to find: the rule of tests/reference.py, followed to the letter."""
-
-
-def given(**parameters):
-    return {**GIVEN, **parameters}
-
-
-ENGINES = pytest.mark.parametrize("engine", [{}, GIVEN], ids=["found", "given"])
-"""For what holds of both engines: parameters to add to those of the test."""

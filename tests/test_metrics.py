@@ -109,7 +109,7 @@ class TestWhere:
 
     def test_refuses_what_makes_no_sense(self, metric, predictions):
         truth, mean, std = predictions
-        with pytest.raises(ValueError, match="nothing to judge"):
+        with pytest.raises(ValueError, match="nothing to score"):
             metric(truth, mean, std, np.zeros(truth.shape, bool))
         with pytest.raises(ValueError, match="one shape"):
             metric(truth[:3], mean, std)

@@ -8,9 +8,9 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
-from ..making import BOTH, rows, same, sparse
+from ..making import ALL, rows, same, sparse
 
 
 def test_features_never_observed_are_named(rng):
@@ -19,11 +19,11 @@ def test_features_never_observed_are_named(rng):
     stored = sparse(rows(rng))
     stored.data[stored.indices == 2] = np.nan
     with pytest.warns(UserWarning, match=r"Never observed: feature 2, 5\."):
-        OMFB(3, random_state=0).fit(X)
+        OnlineFactorAnalysis(3, random_state=0).fit(X)
     with pytest.warns(UserWarning, match=r"Never observed: feature 2, 5\."):
-        OMFB(3, random_state=0).fit(sparse(X))
+        OnlineFactorAnalysis(3, random_state=0).fit(sparse(X))
     with pytest.warns(UserWarning, match=r"Never observed: feature 2\."):
-        OMFB(3, random_state=0).fit(stored)
+        OnlineFactorAnalysis(3, random_state=0).fit(stored)
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(10)])
     with pytest.warns(UserWarning, match=r"Never observed: feature f2, f5\."):
         OMFBImputer(3, random_state=0).fit(frame)
@@ -40,10 +40,10 @@ def frame_of(library, X, prefix="f"):
 def test_frames_equal_arrays_and_names_are_checked(rng, library):
     X = rows(rng, holes=0.1)
     frame = frame_of(library, X)
-    model = OMFB(3, random_state=0).fit(frame)
+    model = OnlineFactorAnalysis(3, random_state=0).fit(frame)
     assert list(model.feature_names_in_) == list(frame.columns)
-    assert same(model.components_, OMFB(3, random_state=0).fit(X).components_)
-    assert same(model.transform(frame), OMFB(3, random_state=0).fit(X).transform(X))
+    assert same(model.components_, OnlineFactorAnalysis(3, random_state=0).fit(X).components_)
+    assert same(model.transform(frame), OnlineFactorAnalysis(3, random_state=0).fit(X).transform(X))
     other = frame_of(library, X, prefix="g")
     for method in (model.transform, model.complete, model.score, model.partial_fit):
         with pytest.raises(ValueError, match="feature names"):
@@ -52,14 +52,16 @@ def test_frames_equal_arrays_and_names_are_checked(rng, library):
             method(X)
 
 
+@ALL
 @FRAMES
 @pytest.mark.parametrize("output", ["pandas", "polars", "default"])
-@BOTH
 def test_set_output_and_names_out(rng, library, output, estimator):
     frame = frame_of(library, rows(rng, holes=0.1))
     model = estimator(3, random_state=0).set_output(transform=output).fit(frame)
     result = model.transform(frame)
-    names = [f"omfb{i}" for i in range(3)] if estimator is OMFB else list(frame.columns)
+    names = list(frame.columns)
+    if estimator is not OMFBImputer:
+        names = [f"{estimator.__name__.lower()}{i}" for i in range(3)]
     assert list(model.get_feature_names_out()) == names
     if output == "default":
         assert type(result) is np.ndarray
@@ -113,7 +115,7 @@ def test_complete_keeps_a_polars_frame_as_it_was(rng):
         }
     )
     before = frame.clone()
-    filled = OMFB(3, random_state=0).fit(frame).complete(frame)
+    filled = OnlineFactorAnalysis(3, random_state=0).fit(frame).complete(frame)
     assert frame.equals(before)
     assert type(filled) is pl.DataFrame
     assert filled.columns == frame.columns
@@ -128,7 +130,9 @@ def test_complete_keeps_a_polars_frame_as_it_was(rng):
 
 def test_the_imputer_fills_holes_in_a_pipeline(rng):
     X = rows(rng, holes=0.2)
-    pipeline = make_pipeline(OMFBImputer(3, random_state=0), OMFB(2, random_state=0))
+    pipeline = make_pipeline(
+        OMFBImputer(3, random_state=0), OnlineFactorAnalysis(2, random_state=0)
+    )
     assert np.isfinite(pipeline.fit_transform(X)).all()
     filled = pipeline[0].transform(X)
     assert np.array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])

@@ -6,21 +6,20 @@ import numpy as np
 import pytest
 
 import omfb
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 
-from ..making import BOTH, ENGINES, rows, snapshot
+from ..making import ALL, rows, snapshot
 
 
-def sites(estimator, rng, engine, holes=0.2):
+def sites(estimator, rng, holes=0.2):
     X = rows(rng, 3000, 12, holes=holes)
-    start = estimator(3, random_state=0, **engine).fit(X[:1000])
+    start = estimator(3, forget_factor=1.0, random_state=0).fit(X[:1000])
     return start, [copy(start).partial_fit(X[at : at + 500]) for at in range(1000, 3000, 500)], X
 
 
-@BOTH
-@ENGINES
-def test_a_merged_model_has_learned_from_all_rows(estimator, engine, rng):
-    start, models, X = sites(estimator, rng, engine)
+@ALL
+def test_a_merged_model_has_learned_from_all_rows(estimator, rng):
+    start, models, X = sites(estimator, rng)
     before = [snapshot(model) for model in (start, *models)]
     merged = omfb.merge(models, start)
     assert type(merged) is estimator
@@ -31,10 +30,9 @@ def test_a_merged_model_has_learned_from_all_rows(estimator, engine, rng):
     merged.partial_fit(X[:7])
 
 
-@BOTH
-@ENGINES
-def test_models_are_merged_alike_after_they_were_saved(estimator, engine, rng, tmp_path):
-    start, models, _ = sites(estimator, rng, engine)
+@ALL
+def test_models_are_merged_alike_after_they_were_saved(estimator, rng, tmp_path):
+    start, models, _ = sites(estimator, rng)
     for at, model in enumerate((start, *models)):
         model.save(tmp_path / f"{at}.omfb")
     first, *others = (estimator.load(tmp_path / f"{at}.omfb") for at in range(1 + len(models)))
@@ -46,17 +44,17 @@ def test_models_are_merged_alike_after_they_were_saved(estimator, engine, rng, t
 def test_models_that_were_fitted_apart_are_refused(rng):
     X = rows(rng, 1000, 12)
     start, one, other = (OMFBImputer(3, random_state=0).fit(X[at:]) for at in (0, 100, 200))
-    with pytest.raises(ValueError, match="cannot be merged: they share no start"):
+    with pytest.raises(ValueError, match="cannot be merged: they have no common start"):
         omfb.merge([one, other], start)
     with pytest.raises(ValueError, match="nothing to merge"):
         omfb.merge([], start)
-    with pytest.raises(ValueError, match="of another kind"):
-        omfb.merge([OMFB(3, memory=0).fit(X)], start)
+    with pytest.raises(ValueError, match="another algorithm"):
+        omfb.merge([OMFB(3).fit(X)], start)
 
 
 def test_a_start_that_is_too_young_is_refused(rng):
     X = rows(rng, 300, 12)
-    start = OMFB(3, random_state=0).partial_fit(X[:50])
+    start = OnlineFactorAnalysis(3, random_state=0).partial_fit(X[:50])
     with pytest.raises(ValueError, match="50 rows, too few"):
         omfb.merge([copy(start).partial_fit(X[50:])], start)
 
@@ -71,7 +69,9 @@ def test_a_merged_model_forgets_nobody(rng):
         codes[:, 1 + at] *= 15.0
         return codes @ atoms + 0.1 * rng.standard_normal((n, 20))
 
-    start = OMFB(5, random_state=0).fit(np.concatenate([site(at, 300) for at in range(4)]))
+    start = OnlineFactorAnalysis(5, random_state=0).fit(
+        np.concatenate([site(at, 300) for at in range(4)])
+    )
     models = [copy(start).partial_fit(site(at)) for at in range(4)]
     merged = omfb.merge(models, start)
     for at in range(4):

@@ -1,4 +1,6 @@
-"""Parameters: the wrong ones are named and change nothing, what is None is found."""
+"""Parameters: each has an effect, wrong values are refused by name and change nothing."""
+
+import logging
 
 import numpy as np
 import pandas as pd
@@ -6,70 +8,160 @@ import pytest
 import scipy.sparse
 from sklearn.base import clone
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb.core.broyden.config import BroydenConfig
+from omfb.core.factor.config import FactorConfig
 
-from ..making import BOTH, ENGINES, given, rows, snapshot
+from ..making import ALL, DECOMPOSITIONS, PREDICTIVE, rows, snapshot
 
-WRONG = [
-    ("n_components", 0, ValueError), ("n_components", 2.5, TypeError),
-    ("n_components", "3", TypeError),
-    ("lam", 0.0, ValueError), ("lam", -1.0, ValueError), ("lam", np.nan, ValueError),
-    ("lam", np.inf, ValueError), ("lam", "1", TypeError),
-    ("memory", -0.1, ValueError), ("memory", 1.1, ValueError), ("memory", "a", TypeError),
-    ("ridge", -1.0, ValueError), ("ridge", np.nan, ValueError), ("ridge", 1j, TypeError),
-    ("smooth", -1.0, ValueError), ("smooth", "x", TypeError),
-    ("shrink", -1.0, ValueError), ("shrink", np.inf, ValueError),
-    ("inner_iter", 0, ValueError), ("inner_iter", 1.0, TypeError), ("inner_iter", True, TypeError),
-    ("batch_size", 0, ValueError), ("memory", None, TypeError),
-    ("max_iter", 0, ValueError), ("max_iter", "many", TypeError),
-    ("tol", -1e-3, ValueError), ("tol", None, TypeError),
-    ("shuffle", "often", ValueError), ("shuffle", None, ValueError), ("shuffle", 2, ValueError),
-    ("init", "svd", ValueError), ("init", np.ones((2, 2)), ValueError), ("init", None, ValueError),
-    ("init", np.full((3, 10), np.nan), ValueError), ("init", [["a"] * 10] * 3, TypeError),
-    ("random_state", "seed", ValueError),
-]  # fmt: skip
-OF_THE_RULE = {"lam", "memory", "ridge", "smooth", "shrink", "inner_iter", "batch_size"}
-
-
-@ENGINES
-@pytest.mark.parametrize(("name", "value", "error"), WRONG)
-@BOTH
-def test_wrong_parameters_are_named_and_change_nothing(rng, name, value, error, estimator, engine):
-    X = rows(rng)
-    model = estimator(3, random_state=0, **engine)
-    with pytest.raises(error, match="seed" if name == "random_state" else name):
-        clone(model).set_params(**{name: value}).fit(X)
-    model.fit(X).set_params(**{name: value})
-    before = snapshot(model)
-    calls = [model.fit, model.partial_fit] if name in OF_THE_RULE else [model.fit]
-    for call in calls:
-        with pytest.raises(error):
-            call(X)
-        assert snapshot(model) == before
-
-
-FLAGS = ("center", "scale", "outliers", "in_time")
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [*((name, "yes") for name in FLAGS), ("outliers", None), ("noise", "loud"), ("noise", 1.0)],
+ESTIMATORS = (OMFB, OnlineFactorAnalysis, OMFBImputer)
+EACH = pytest.mark.parametrize(
+    ("estimator", "name"),
+    [(estimator, name) for estimator in ESTIMATORS for name in estimator().get_params()],
+    ids=lambda value: getattr(value, "__name__", value),
 )
-@BOTH
-def test_wrong_choices_of_what_is_found_are_named_and_change_nothing(rng, name, value, estimator):
-    X = rows(rng)
-    model = estimator(3, random_state=0).fit(X).set_params(**{name: value})
-    before = snapshot(model)
-    for call in (model.fit, model.partial_fit, model.complete):
-        with pytest.raises(ValueError, match=name):
-            call(X)
-        assert snapshot(model) == before
+
+# Another value of each parameter, and what both fits need besides.
+CHANGES = {
+    "n_components": (2, {}),
+    "lam": (5.0, {}),
+    "forget_factor": (0.9, {}),
+    "ridge": (0.5, {}),
+    "smooth": (0.5, {"shuffle": False}),
+    "shrink": (2.0, {"forget_factor": 0.9}),
+    "inner_iter": (1, {}),
+    "batch_size": (4, {}),
+    "max_iter": (2, {}),
+    "tol": (0.5, {"max_iter": 9}),
+    "shuffle": (False, {}),
+    "init": ("random", {}),
+    "random_state": (1, {}),
+    "center": (False, {}),
+    "scale": (None, {}),
+    "noise": (None, {}),
+    "robust": (False, {}),
+    "temporal": (True, {}),
+    "min_value": (0.0, {}),
+    "max_value": (0.0, {}),
+    "integers": (True, {}),
+}
+OPPOSITE = {True: False, False: True, "isotropic": "diagonal", "diagonal": "isotropic"}
 
 
-@BOTH
-def test_a_rule_that_ties_rows_to_those_before_them_needs_their_order(rng, estimator):
+def table():
+    """Integers of a slow random walk with missing entries and spikes: each parameter matters."""
+    rng = np.random.default_rng(0)
+    codes = np.cumsum(rng.normal(size=(600, 3)), axis=0)
+    X = codes @ rng.normal(size=(3, 8)) + rng.normal(size=(600, 8)) * np.arange(1.0, 9.0) + 20.0
+    X = np.round(np.where(rng.random(X.shape) < 0.01, 1000.0, X))
+    return np.where(rng.random(X.shape) < 0.15, np.nan, X)
+
+
+def outcome(model, X):
+    """What a user sees of a fitted model."""
+    return [model.components_, model.complete(X), np.array([model.n_iter_])]
+
+
+@EACH
+def test_every_parameter_has_an_effect(estimator, name, caplog):
+    X, base = table(), {"n_components": 4, "random_state": 0, "max_iter": 1}
+    if name == "verbose":
+        with caplog.at_level(logging.INFO, logger="omfb"):
+            estimator(**base).fit(X)
+            assert not caplog.records
+            estimator(verbose=1, **base).fit(X)
+        assert caplog.records
+        return
+    value, needed = CHANGES[name]  # a new parameter needs a case here
+    without = {**base, **needed}
+    value = OPPOSITE[estimator().get_params()[name]] if value is None else value
+    changed = estimator(**{**without, name: value}).fit(X)
+    usual = estimator(**without).fit(X)
+    pairs = zip(outcome(changed, X), outcome(usual, X), strict=True)
+    assert not all(np.array_equal(*pair) for pair in pairs)
+
+
+WRONG = {
+    "n_components": [0, 2.5, "3", True],
+    "lam": [0.0, -1.0, np.nan, np.inf, "1", None],
+    "forget_factor": [-0.1, 1.1, "a", None],
+    "ridge": [-1.0, np.nan, 1j, None],
+    "smooth": [-1.0, "x", None],
+    "shrink": [-1.0, np.inf, None],
+    "inner_iter": [0, 1.0, True, None],
+    "batch_size": [0, None],
+    "max_iter": [0, "many", 1.5],
+    "tol": [-1e-3, None],
+    "shuffle": ["often", None, 2],
+    "init": ["svd", None, np.full((3, 10), np.nan), [["a"] * 10] * 3],
+    "random_state": ["seed", -1, 2**32, 0.5],
+    "verbose": ["loud", None],
+    "center": ["yes", None],
+    "scale": ["yes", None],
+    "noise": ["loud", 1.0, None, np.arange(3)],
+    "robust": ["yes", None],
+    "temporal": ["yes", 1],
+    "min_value": [np.inf, np.nan, "x"],
+    "max_value": [-np.inf, np.nan, "x"],
+    "integers": ["yes", None, np.arange(3)],
+}
+
+
+@EACH
+def test_wrong_parameters_are_refused_by_name_and_change_nothing(rng, estimator, name):
+    """Wherever a model is fitted or used."""
+    X = rows(rng, holes=0.1)
+    for value in WRONG[name]:
+        new = estimator(3, random_state=0).set_params(**{name: value})
+        for call in (new.fit, new.partial_fit):
+            with pytest.raises((TypeError, ValueError), match=name):
+                call(X)
+        assert not hasattr(new, "components_")
+        model = estimator(3, random_state=0).fit(X).set_params(**{name: value})
+        before = snapshot(model)
+        for call in (model.fit, model.partial_fit, model.transform, model.complete, model.score):
+            with pytest.raises((TypeError, ValueError), match=name):
+                call(X)
+            assert snapshot(model) == before
+
+
+@ALL
+def test_an_estimator_has_no_parameters_of_another_algorithm(estimator):
+    names = set(estimator().get_params())
+    given = {"lam", "ridge", "smooth", "shrink", "inner_iter", "batch_size", "init"}
+    estimated = {"center", "scale", "noise", "robust", "temporal"}
+    assert names.isdisjoint(estimated if estimator is OMFB else given)
+
+
+def test_algorithms_have_the_defaults_of_their_configs():
+    paper, analysis, imputer = (estimator().checked_config() for estimator in ESTIMATORS)
+    assert paper == BroydenConfig()
+    assert analysis == FactorConfig(scale=False, noise="isotropic")
+    assert imputer == FactorConfig(scale=True, noise="diagonal")
+
+
+@ALL
+def test_a_config_is_built_once_until_a_parameter_changes(rng, estimator, monkeypatch):
+    X = rows(rng, 500)
+    model = estimator(3, random_state=0).partial_fit(X).partial_fit(X[:1])
+    built = []
+    checked = estimator.checked_config
+    monkeypatch.setattr(
+        estimator, "checked_config", lambda self, *args: built.append(1) or checked(self, *args)
+    )
+    for row in X[:20]:
+        model.partial_fit(row[None])
+    model.transform(X)
+    assert built == []
+    model.set_params(forget_factor=0.5).partial_fit(X[:1]).partial_fit(X[:1])
+    # Once for the parameter, once for the config that the model then has.
+    assert 1 <= len(built) <= 2
+    assert model.learner_.config.forget_factor == 0.5
+
+
+def test_smooth_codes_need_the_order_of_rows(rng):
     X = rows(rng)
-    model = estimator(3, **given(random_state=0)).fit(X).set_params(smooth=0.5)
+    model = OMFB(3, random_state=0).fit(X).set_params(smooth=0.5)
     before = snapshot(model)
     for call in (model.fit, model.partial_fit):
         with pytest.raises(ValueError, match=r"smooth=0\.5 .* \(shuffle=False\)"):
@@ -78,97 +170,33 @@ def test_a_rule_that_ties_rows_to_those_before_them_needs_their_order(rng, estim
     model.set_params(shuffle=False).fit(X)
 
 
-@BOTH
-@pytest.mark.parametrize("name", ["lam", "ridge", "smooth", "shrink", "inner_iter", "batch_size"])
-def test_what_is_none_is_found(rng, estimator, name):
-    """None was refused before anything could be found."""
-    X = rows(rng, holes=0.1)
-    model = estimator(3, random_state=0).fit(X)
-    again = estimator(3, random_state=0, **{name: None}).fit(X)
-    assert np.array_equal(again.components_, model.components_)
-
-
-@BOTH
-def test_a_fitted_model_does_not_become_one_of_another_kind(rng, estimator):
+def test_a_prior_on_the_dictionary_needs_past_codes(rng):
     X = rows(rng)
-    for model, other in [
-        (estimator(3, random_state=0), {"memory": 0.0}),
-        (estimator(3, random_state=0, memory=0.0), {"memory": 1.0}),
-        (estimator(3, **given(random_state=0)), {"ridge": None}),
-    ]:
-        model.fit(X).set_params(**other)
-        before = snapshot(model)
-        for call in (model.partial_fit, model.transform, model.complete, model.score):
-            with pytest.raises(ValueError, match=r"another kind of model .* fit again"):
-                call(X)
-        assert snapshot(model) == before
-        model.fit(X)
+    with pytest.raises(ValueError, match=r"shrink=1\.0 needs forget_factor > 0"):
+        OMFB(3, shrink=1.0).fit(X)
 
 
-@BOTH
-@pytest.mark.parametrize(
-    "choice",
-    [
-        {"noise": "shared"},
-        {"noise": "feature"},
-        {"noise": "loud"},
-        {"noise": np.arange(3)},
-        {"in_time": True},
-    ],
-)
-def test_what_a_rule_cannot_obey_is_refused(rng, estimator, choice):
-    with pytest.raises(ValueError, match=f"{next(iter(choice))}=.* leave .* out"):
-        estimator(3, memory=0.0, **choice).fit(rows(rng))
+@PREDICTIVE
+def test_a_model_that_forgets_all_is_refused(rng, estimator):
+    with pytest.raises(ValueError, match="forget_factor must be between 0.5"):
+        estimator(3, forget_factor=0.0).fit(rows(rng))
 
 
-@BOTH
-@pytest.mark.parametrize("seed", [-1, 2**32, "seed", 0.5])
-def test_a_seed_that_is_none_is_refused_by_name(rng, estimator, seed):
-    with pytest.raises(ValueError, match=r"random_state must be a seed \(from 0 to 4294967295\)"):
-        estimator(3, random_state=seed).fit(rows(rng))
-
-
-@BOTH
 @pytest.mark.parametrize("holes", [0.0, 0.2])
-def test_there_are_fewer_components_than_features_unless_more_are_asked_for(rng, estimator, holes):
-    """With as many, every row is explained in full, and errors of 0 tell nothing."""
+def test_there_are_fewer_components_than_features_unless_more_are_given(rng, holes):
+    """With as many, every row is reproduced exactly, and errors are 0."""
     X = rows(rng, 200, m=6, holes=holes)
-    model = estimator(memory=0.0, random_state=0).fit(X)
+    model = OMFB(random_state=0).fit(X)
     assert model.components_.shape == (5, 6)
-    assert estimator(random_state=0).fit(X).prequential_error_ > 0.0
-    assert estimator(60, random_state=0).fit(X).components_.shape == (6, 6)
     if holes == 0.0:  # of fewer entries than atoms nothing is left
         assert model.prequential_error_ > 0.0
+    assert OMFB(9, random_state=0).fit(X).components_.shape == (9, 6)
+    for estimator in (OnlineFactorAnalysis, OMFBImputer):
+        assert estimator(random_state=0).fit(X).prequential_error_ > 0.0
+        assert estimator(60, random_state=0).fit(X).components_.shape == (6, 6)
 
 
-@BOTH
-def test_a_prior_on_the_dictionary_needs_a_memory(rng, estimator):
-    X = rows(rng)
-    with pytest.raises(ValueError, match=r"shrink=1\.0 needs a memory"):
-        estimator(3, shrink=1.0, memory=0.0).fit(X)
-    model = estimator(3, memory=0.0, random_state=0).fit(X).set_params(shrink=1.0)
-    before = snapshot(model)
-    with pytest.raises(ValueError, match=r"shrink=1\.0 needs a memory"):
-        model.partial_fit(X)
-    assert snapshot(model) == before
-
-
-@pytest.mark.parametrize(
-    ("name", "value", "error"),
-    [("ridge", -1, ValueError), ("ridge", np.nan, ValueError), ("ridge", "x", TypeError),
-     ("smooth", "x", TypeError), ("lam", 0, ValueError)],
-)  # fmt: skip
-@ENGINES
-@BOTH
-def test_parameters_are_checked_wherever_they_are_used(rng, estimator, name, value, error, engine):
-    X = rows(rng, holes=0.1)
-    model = estimator(3, random_state=0, **engine).fit(X).set_params(**{name: value})
-    for call in (model.transform, model.complete, model.score):
-        with pytest.raises(error, match=name):
-            call(X)
-
-
-@BOTH
+@ALL
 def test_another_number_of_components_waits_for_the_next_fit(rng, estimator, tmp_path):
     X = rows(rng)
     model = estimator(3, random_state=0).fit(X).set_params(n_components=1).partial_fit(X)
@@ -180,21 +208,25 @@ def test_another_number_of_components_waits_for_the_next_fit(rng, estimator, tmp
 
 @pytest.mark.parametrize(
     ("bounds", "message"),
-    [({"min_value": np.inf}, "no number between"), ({"max_value": -np.inf}, "no number between"),
-     ({"min_value": 2.0, "max_value": 1.0}, "not above max_value"),
-     ({"integers": "yes"}, "integers"), ({"integers": np.arange(3)}, "integers"),
-     ({"noise": np.arange(3)}, "noise")],
+    [({"min_value": 2.0, "max_value": 1.0}, "not above max_value"),
+     ({"min_value": [1.0] * 10, "max_value": [0.0] * 10}, "not above max_value"),
+     ({"min_value": [[1.0]]}, "has shape"),
+     ({"min_value": [1.0] * 3, "max_value": [2.0] * 4}, "one for each feature")],
 )  # fmt: skip
-def test_bounds_without_room_and_flags_that_are_none_are_refused(rng, bounds, message):
-    X = rows(rng, holes=0.1)
-    model = OMFBImputer(3, random_state=0).fit(X).set_params(**bounds)
+def test_bounds_without_room_are_refused_by_fit(rng, bounds, message):
     with pytest.raises(ValueError, match=message):
-        model.transform(X)
+        OMFBImputer(3, **bounds).fit(rows(rng))
+
+
+def test_bounds_of_another_length_are_refused(rng):
+    X = rows(rng, holes=0.1)
+    with pytest.raises(ValueError, match="one for each of the 10 features"):
+        OMFBImputer(3, min_value=[1.0, 2.0]).fit(X).transform(X)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, "sparse"])
 @pytest.mark.parametrize(
-    ("n", "observed", "passes"), [(5000, 0.9, 1), (5000, 0.1, 3), (2500, 0.6, 2)]
+    ("n", "observed", "passes"), [(5000, 0.9, 1), (5000, 0.1, 2), (2500, 0.6, 2)]
 )
 def test_rows_that_observe_little_are_passed_over_more_often(rng, kind, n, observed, passes):
     X = rng.normal(size=(n, 1)) * np.ones(12) + 0.1 * rng.normal(size=(n, 12))
@@ -203,65 +235,70 @@ def test_rows_that_observe_little_are_passed_over_more_often(rng, kind, n, obser
         X = scipy.sparse.csr_array((X[seen], np.nonzero(seen)), shape=X.shape)
     else:
         X = kind(np.where(seen, X, np.nan))
-    assert OMFB(2).fit(X).n_iter_ == passes
+    assert OnlineFactorAnalysis(2).fit(X).n_iter_ == passes
 
 
-@ENGINES
-def test_a_given_dictionary_says_how_many_components_there_are(rng, engine):
+def test_a_given_dictionary_decides_the_number_of_components(rng):
     X = rows(rng, 200)
-    for count in (2, 9):
-        model = OMFB(init=rng.normal(size=(count, 10)), random_state=0, **engine).fit(X)
+    for count in (2, 9, 12):
+        model = OMFB(init=rng.normal(size=(count, 10)), random_state=0).fit(X)
         assert model.components_.shape == (count, 10)
-
-
-def test_more_atoms_than_features_are_for_the_papers_rule(rng):
-    X, init = rows(rng, 200), rng.normal(size=(12, 10))
-    with pytest.raises(ValueError, match="12 atoms for 10 features"):
-        OMFB(init=init).fit(X)
-    assert OMFB(init=init, memory=0.0).fit(X).components_.shape == (12, 10)
+    with pytest.raises(ValueError, match=r"init has shape \(2, 2\), expected .* \(3, 10\)"):
+        OMFB(3, init=np.ones((2, 2))).fit(X)
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("center", False), ("scale", True), ("noise", "feature")]
+    ("name", "value"), [("center", False), ("scale", True), ("noise", "diagonal")]
 )
-def test_what_a_model_was_begun_with_waits_for_the_next_fit(rng, name, value):
+def test_what_a_model_began_with_waits_for_the_next_fit(rng, name, value):
     X = rows(rng, 200, holes=0.1) + 5.0
-    models = [OMFB(3, random_state=0).fit(X) for _ in range(2)]
+    models = [OnlineFactorAnalysis(3, random_state=0).fit(X) for _ in range(2)]
     models[1].set_params(**{name: value})
     assert np.array_equal(*(model.complete(X) for model in models))
     assert np.array_equal(*(model.partial_fit(X).complete(X) for model in models))
     assert not np.array_equal(*(model.fit(X).complete(X) for model in models))
 
 
-def test_rows_are_no_longer_in_time_if_one_says_so(rng):
+def test_a_fitted_model_can_stop_being_temporal(rng):
     X = np.cumsum(rows(rng, 400, holes=0.0), axis=0)
     X[rng.random(X.shape) < 0.2] = np.nan
-    model = OMFBImputer(3, in_time=True, random_state=0).fit(X)
-    in_time = model.complete(X)
-    model.set_params(in_time=False)
-    assert not np.allclose(model.complete(X), in_time, atol=1e-3)
+    model = OMFBImputer(3, temporal=True, random_state=0).fit(X)
+    smoothed = model.complete(X)
+    model.set_params(temporal=False)
+    assert not np.allclose(model.complete(X), smoothed, atol=1e-3)
     assert np.array_equal(model.complete(X, return_std=True)[0], model.complete(X))
-    with pytest.raises(ValueError, match="in_time=True"):
+    with pytest.raises(ValueError, match="temporal=True"):
         model.forecast(3)
-    assert np.array_equal(model.set_params(in_time=True).complete(X), in_time)
+    assert np.array_equal(model.set_params(temporal=True).complete(X), smoothed)
 
 
-def test_outliers_are_no_longer_dropped_if_one_says_so(rng):
+def test_a_fitted_model_can_stop_dropping_outliers(rng):
     X = rows(rng, 3000, holes=0.1)
     X[rng.random(X.shape) < 0.01] = 300.0
     model = OMFBImputer(3, random_state=0).fit(X)
-    assert model.learner_.state.drops
-    model.set_params(outliers=False)
-    assert not model.state_in_use().drops
-    before = model.learner_.state.outliers.sum()
+    assert model.learner_.describe()["outliers count as missing"]
+    assert len(model.learner_.outlier_entries(X)[0]) > 0
+    model.set_params(robust=False)
+    without = model.learner_.with_config(model.current_config())
+    assert not without.describe()["outliers count as missing"]
+    assert len(without.outlier_entries(X)[0]) == 0
+    before = model.outliers_.sum()
     for _ in range(3):
         model.partial_fit(X)
-    assert not model.learner_.state.drops
-    assert model.learner_.state.outliers.sum() == before
+    assert model.outliers_.sum() == before
 
 
-def test_tol_waits_for_errors_that_are_judged(rng):
-    """Later passes over complete rows judge nothing: an error that stays is no reason to stop."""
+def test_tol_ignores_passes_without_held_out_entries(rng):
+    """Later passes over complete rows hold nothing out: their error is not a reason to stop."""
     X = rows(rng, 300)
-    assert OMFB(3, max_iter=4, tol=1e-12, random_state=0).fit(X).n_iter_ == 4
-    assert OMFB(3, max_iter=9, tol=0.5, random_state=0).fit(rows(rng, 300, holes=0.1)).n_iter_ < 9
+    assert OnlineFactorAnalysis(3, max_iter=4, tol=1e-12, random_state=0).fit(X).n_iter_ == 4
+    X = rows(rng, 300, holes=0.1)
+    assert OnlineFactorAnalysis(3, max_iter=9, tol=0.5, random_state=0).fit(X).n_iter_ < 9
+
+
+@DECOMPOSITIONS
+def test_parameters_of_any_number_type_are_taken(rng, estimator):
+    X = rows(rng)
+    usual = estimator(3, forget_factor=1.0, random_state=0).fit(X)
+    other = clone(usual).set_params(n_components=np.int64(3), forget_factor=np.float32(1.0)).fit(X)
+    assert np.array_equal(other.components_, usual.components_)

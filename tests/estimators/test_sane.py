@@ -7,9 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
-from ..making import BOTH
+from ..making import PREDICTIVE
 
 
 @st.composite
@@ -48,7 +48,7 @@ def means_of(X):
     return np.where(seen, X, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
 
 
-@BOTH
+@PREDICTIVE
 @settings(
     max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
@@ -72,7 +72,7 @@ def test_any_table_is_filled_no_worse_than_by_its_means(estimator, table):
     if len(Y) < 50 or judged.sum() < 50:
         return
     means, size = means_of(X.astype(np.float64)), np.where(varies, exact.std(axis=0), np.inf)
-    if estimator is OMFB:  # unscaled: for columns of about one unit, and what is large counts
+    if estimator is OnlineFactorAnalysis:  # unscaled: large columns count
         if size[varies].max() > 1e3 * size[varies].min():
             return
         size = np.full_like(size, np.sqrt(np.mean(size[varies] ** 2)))
@@ -87,7 +87,7 @@ def test_any_table_is_filled_no_worse_than_by_its_means(estimator, table):
     )
 
 
-@BOTH
+@PREDICTIVE
 def test_a_row_with_nothing_observed_gets_the_means_and_is_unsure(estimator):
     rng = np.random.default_rng(0)
     Y = (
@@ -121,18 +121,18 @@ def test_a_column_that_begins_late_is_learned():
     assert error < 0.3 * Y[:, 4].std()
 
 
-@pytest.mark.parametrize("in_time", [False, True])
+@PREDICTIVE
+@pytest.mark.parametrize("temporal", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, 20])
-@BOTH
-def test_tables_of_a_few_rows(estimator, n, in_time):
+def test_tables_of_a_few_rows(estimator, n, temporal):
     rng = np.random.default_rng(n)
     Y = 3.0 + rng.normal(size=(n, 4))
     X = np.where(rng.random(Y.shape) < 0.2, np.nan, Y)
     X[0] = Y[0]
-    model = estimator(in_time=in_time, random_state=0).fit(X)
+    model = estimator(temporal=temporal, random_state=0).fit(X)
     filled, std = model.complete(X, return_std=True)
     assert np.isfinite(filled).all()
     assert np.isfinite(std).all()
     assert (np.abs(filled - 3.0) < 6.0).all()
-    if in_time:
+    if temporal:
         assert np.isfinite(np.array(model.forecast(3, level=0.9))).all()

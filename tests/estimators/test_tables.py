@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from sklearn.model_selection import GridSearchCV, KFold
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 
 from ..conftest import SHARED
 from ..making import rows
@@ -59,7 +59,7 @@ def test_a_decomposition_names_the_column_that_holds_no_numbers(rng, mixed, name
     frame = mixed(rng)
     kept = [column for column in frame.columns if column not in OTHERS or column == name]
     with pytest.raises(ValueError, match=f"column '{name}' holds"):
-        OMFB().fit(frame[kept])
+        OnlineFactorAnalysis().fit(frame[kept])
     with pytest.raises(ValueError, match="no column of numbers"):
         OMFBImputer().fit(frame[[name]])
 
@@ -69,7 +69,7 @@ def test_ratings_one_in_a_row_are_told_from_features(rng, tmp_path, names):
     frame = pd.DataFrame(rng.integers(1, 6, size=(100, 3)), columns=names)
     frame.to_csv(tmp_path / "x.csv", index=False)
     for X in (frame, tmp_path / "x.csv"):
-        with pytest.warns(UserWarning, match="one rating in each row. Make a row of each user"):
+        with pytest.warns(UserWarning, match="one rating per row. Make one row per user"):
             OMFBImputer(random_state=0).fit(X)
     OMFBImputer(random_state=0).fit(frame.set_axis(["user age", "income", "height"], axis=1))
 
@@ -82,8 +82,8 @@ def test_a_frame_with_times_is_in_time(rng):
     assert model.forecast(2).shape == (2, 6)
     assert model.partial_fit(frame[:1]).forecast(1).shape == (1, 6)
     for other in (frame.reset_index(drop=True), frame):
-        plain = OMFBImputer(random_state=0, in_time=False if other is frame else None).fit(other)
-        with pytest.raises(ValueError, match="needs rows in time"):
+        plain = OMFBImputer(random_state=0, temporal=False if other is frame else None).fit(other)
+        with pytest.raises(ValueError, match="consecutive in time"):
             plain.forecast()
 
 
@@ -102,21 +102,22 @@ def test_a_search_picks_the_model_that_fills_hidden_cells_best(name):
     hidden = (np.random.default_rng(0).random(X.shape) < 0.25) & ~np.isnan(X)
     shown = np.where(hidden, np.nan, X)
     grid = {"n_components": [2, 10, 40], "ridge": [0.0, 1.0, 100.0]}
+    given = {"forget_factor": 1.0, "random_state": 0}
     rows_of_all_times = KFold(3, shuffle=True, random_state=0)
-    search = GridSearchCV(OMFB(random_state=0, max_iter=1), grid, cv=rows_of_all_times).fit(shown)
+    search = GridSearchCV(OMFB(**given), grid, cv=rows_of_all_times).fit(shown)
     errors = []
     for parameters in search.cv_results_["params"]:
-        model = OMFB(random_state=0, max_iter=1, **parameters).fit(shown)
+        model = OMFB(**given, **parameters).fit(shown)
         errors.append(np.sqrt(np.mean((model.complete(shown) - X)[hidden] ** 2)))
     assert errors[search.best_index_] <= 1.05 * min(errors)
 
 
-def test_times_that_do_not_rise_are_told_and_not_used(rng):
+def test_times_out_of_order_give_a_warning_and_are_not_used(rng):
     times = pd.date_range("2026-01-01", periods=500, freq="h")
     X = pd.DataFrame(np.cumsum(rows(rng, 500, 6), axis=0), index=times)
     X = X.mask(rng.random(X.shape) < 0.1)
     model = OMFBImputer(random_state=0).fit(X)
-    alone = OMFBImputer(random_state=0).fit(X).set_params(in_time=False)
+    alone = OMFBImputer(random_state=0).fit(X).set_params(temporal=False)
     shuffled = X.sample(frac=1.0, random_state=0)
     with pytest.warns(UserWarning, match="sort_index"):
         pd.testing.assert_frame_equal(model.complete(shuffled), alone.complete(shuffled))
@@ -126,8 +127,8 @@ def test_times_that_do_not_rise_are_told_and_not_used(rng):
         pd.testing.assert_frame_equal(bound, expected)
     with pytest.warns(UserWarning, match="sort_index"):
         fitted = OMFBImputer(random_state=0).fit(shuffled)
-    assert not fitted.learner_.state.settings.in_time
-    assert model.learner_.state.settings.in_time
+    assert not fitted.learner_.config.temporal
+    assert model.learner_.config.temporal
 
 
 @pytest.mark.parametrize("shared", [0.0, 0.7])
@@ -147,7 +148,7 @@ def test_outages_of_smooth_series_are_bridged_as_well_as_by_a_line(shared):
             for first in rng.integers(0, 1970, 5):
                 off[first : first + 20, i] = True
         table = pd.DataFrame(X).mask(off | (rng.random(X.shape) < 0.05))
-        model = OMFBImputer(in_time=True, random_state=0).fit(table)
+        model = OMFBImputer(temporal=True, random_state=0).fit(table)
         for filled, errors in (
             (model.complete(table), ours),
             (table.interpolate(limit_direction="both"), lines),

@@ -15,7 +15,7 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
-from omfb import OMFB
+from omfb import OMFB, OnlineFactorAnalysis
 from omfb.adapters.dask.futures import ClusterError
 
 from ..commands import low_rank
@@ -27,7 +27,7 @@ NO_WORKERS = {"distributed.scheduler.no-workers-timeout": "20s"}
 SAME, TOLD, OTHER, FAILED, HANG = (
     "same bits", "no workers left, and told so", "other bits", "other errors", "hangs",
 )  # fmt: skip
-KINDS = {"by rows": ({}, (100, 300)), "by features": ({"memory": 0.0}, (1000, 100))}
+KINDS = {"by rows": ({}, (100, 300)), "by features": ({"forget_factor": 0.0}, (1000, 100))}
 
 
 def main() -> None:
@@ -56,7 +56,7 @@ def soak(kind: str, seconds: float, rng: np.random.Generator) -> tuple[Counter[s
     X = da.from_array(low_rank(3000, 300, missing=0.0), chunks=chunks)
 
     def fitted() -> Any:
-        model = OMFB(5, random_state=0, max_iter=3, **parameters).fit(X)
+        model = OnlineFactorAnalysis(5, random_state=0, max_iter=3, **parameters).fit(X)
         return np.asarray(model.components_)
 
     with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):

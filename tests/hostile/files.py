@@ -87,7 +87,7 @@ def try_file(rng: np.random.Generator, folder: Path) -> list[str]:
     if outcome is ACCEPTED:
         demand_sound(model)
     else:
-        demand(content(model) == before, CHANGED, "a fit was refused, and changed the model")
+        require(content(model) == before, CHANGED, "a fit was refused, and changed the model")
     return [outcome]
 
 
@@ -116,19 +116,19 @@ def judged(ended: Ended, folder: Path, before: dict[str, str]) -> str:
     demand_tidy(ended)
     after = digests(folder)
     kept = {name: after.get(name) for name in before}
-    demand(kept == before, CHANGED, f"files have changed: {ended.err[:200]}")
+    require(kept == before, CHANGED, f"files have changed: {ended.err[:200]}")
     new = set(after) - set(before)
     if ended.code:
-        demand(not new, CHANGED, f"a failure left {sorted(new)}: {ended.err[:200]}")
+        require(not new, CHANGED, f"a failure left {sorted(new)}: {ended.err[:200]}")
         return REFUSED
     odd = [name for name in new if name.startswith(".")]
-    demand(not odd, CHANGED, f"left behind: {odd}")
+    require(not odd, CHANGED, f"left behind: {odd}")
     if (folder / "new.omfb").exists():
         demand_sound(OMFBImputer.load(folder / "new.omfb"))
     if (folder / "out.npy").exists() and b"NUMPY" in (folder / "out.npy").read_bytes()[:6]:
         filled = np.load(folder / "out.npy")
         whole = filled.dtype.kind != "f" or bool(np.isfinite(filled).all())
-        demand(whole, NOT_FINITE, "what the command has filled in")
+        require(whole, NOT_FINITE, "what the command has filled in")
     return ACCEPTED
 
 

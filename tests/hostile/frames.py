@@ -43,7 +43,7 @@ def try_frame(rng: np.random.Generator, folder: Path) -> list[str]:
     before = content(model)
     outcome, _ = attempt(lambda: model.fit(frame))
     if outcome is not ACCEPTED:
-        demand(content(model) == before, CHANGED, "a fit was refused, and changed the model")
+        require(content(model) == before, CHANGED, "a fit was refused, and changed the model")
         return [outcome]
     other = frame if rng.random() < 0.6 else hostile_frame(rng)
     if rng.random() < 0.5:

@@ -54,13 +54,13 @@ def try_interrupt(rng: np.random.Generator, folder: Path) -> list[str]:
         if "KeyboardInterrupt" not in "".join(traceback.format_exception(error)):
             raise
     after = parts(model)
-    demand(after in (old, new), CHANGED, f"{kind} was interrupted, and half done")
+    require(after in (old, new), CHANGED, f"{kind} was interrupted, and half done")
     if kind == "save":
-        demand([file.name for file in folder.iterdir()] == [path.name], CHANGED, "a file was left")
+        require([file.name for file in folder.iterdir()] == [path.name], CHANGED, "a file was left")
         demand_sound(type(model).load(path))
     elif after == old and kind != "complete":
         call(model)  # no lock is held, nothing is half done
-        demand(parts(model) == new, CHANGED, f"after an interrupt {kind} does something else")
+        require(parts(model) == new, CHANGED, f"after an interrupt {kind} does something else")
     return [ACCEPTED if after == new else REFUSED]
 
 

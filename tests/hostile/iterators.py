@@ -29,7 +29,7 @@ def try_iterator(rng: np.random.Generator, folder: Path) -> list[str]:
     except OwnError:
         outcome = REFUSED
     if outcome is not ACCEPTED:
-        demand(content(model) == before, CHANGED, "a fit was refused, and changed the model")
+        require(content(model) == before, CHANGED, "a fit was refused, and changed the model")
     else:
         demand_sound(model)
     return [outcome]

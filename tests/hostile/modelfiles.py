@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.learner.fit_stream import StopFitting
 from omfb.persistence import read_model, write_model
 
@@ -40,7 +40,9 @@ def good_checkpoints() -> list[tuple[dict[str, Any], bytes]]:
     """Checkpoints of fits that were broken off, and the parameters of the fits."""
     made = []
     with tempfile.TemporaryDirectory() as folder:
-        for number, more in enumerate(({}, {"memory": 0}, {"in_time": True}, {"shuffle": False})):
+        for number, more in enumerate(
+            ({}, {"forget_factor": 0}, {"temporal": True}, {"shuffle": False})
+        ):
             path = Path(folder) / str(number)
             parameters = {"n_components": 2, "random_state": 0, "max_iter": 2, **more}
 
@@ -48,7 +50,7 @@ def good_checkpoints() -> list[tuple[dict[str, Any], bytes]]:
                 if progress.number == 2:
                     raise StopFitting
 
-            model = OMFB(**parameters)
+            model = OnlineFactorAnalysis(**parameters)
             try:
                 model.fit_source(
                     model._source(good_rows()), checkpoint=path, every="1rows", on_block=stop
@@ -93,13 +95,13 @@ def try_checkpoint(rng: np.random.Generator, folder: Path) -> list[str]:
     parameters, data = checkpoints[rng.integers(len(checkpoints))]
     path = hostile_model(rng, folder, data)
     before = digests(folder)
-    model = OMFB(**parameters)
+    model = OnlineFactorAnalysis(**parameters)
     outcome, _ = attempt(lambda: model.fit(good_rows(), checkpoint=path, resume=True))
     if outcome is ACCEPTED:
         attempt(lambda: demand_sound(model))
     else:
-        demand(digests(folder) == before, CHANGED, "a refused checkpoint has changed")
-        demand(not model.__sklearn_is_fitted__(), CHANGED, "a refused checkpoint has fitted")
+        require(digests(folder) == before, CHANGED, "a refused checkpoint has changed")
+        require(not model.__sklearn_is_fitted__(), CHANGED, "a refused checkpoint has fitted")
     return [outcome]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.learner.learner import Learner
 from omfb.learner.records import parts_of, snapshot_of
 
@@ -30,9 +30,9 @@ def good_rows() -> np.ndarray:
 
 PARAMETERS: dict[str, dict[str, Any]] = {
     "nothing set": {},
-    "in time": {"in_time": True},
-    "forgetting": {"memory": 0.9, "batch_size": 3},
-    "paper": {"memory": 0},
+    "in time": {"temporal": True},
+    "forgetting": {"forget_factor": 0.9, "batch_size": 3},
+    "paper": {"forget_factor": 0},
     "rule": given(),
     "rule, shrinking mini-batches": given(shrink=2.0, batch_size=4),
     "rule, smooth": given(smooth=0.5, shuffle=False),
@@ -47,7 +47,9 @@ def fitted_models() -> list[Any]:
         for estimator in (OMFB, OMFBImputer):
             models.append(estimator(3, random_state=0, **parameters).fit(X))
             models.append(estimator(3, random_state=0, **parameters).partial_fit(X[:5]))
-        models.append(OMFB(3, random_state=0, **parameters).fit(X[:60].astype(np.float32)))
+        models.append(
+            OnlineFactorAnalysis(3, random_state=0, **parameters).fit(X[:60].astype(np.float32))
+        )
     return models
 
 
@@ -82,7 +84,7 @@ def demand_sound(model: Any) -> None:
     # A model of data of quite another size may refuse these rows.
     outcome, filled = attempt(lambda: learner.fill(rows))
     again, loaded_filled = attempt(lambda: loaded.fill(rows))
-    demand(outcome == again, CHANGED, "once loaded, the model refuses other rows")
+    require(outcome == again, CHANGED, "once loaded, the model refuses other rows")
     if outcome is ACCEPTED:
         demand_finite(filled, "what the model fills in afterwards")
-        demand(np.array_equal(filled, loaded_filled), CHANGED, "once loaded, it fills otherwise")
+        require(np.array_equal(filled, loaded_filled), CHANGED, "once loaded, it fills otherwise")

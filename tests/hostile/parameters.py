@@ -12,7 +12,7 @@ from .trial import ACCEPTED, CHANGED, attempt, demand, demand_finite
 VALUES: list[Any] = [
     None, True, False, 0, 1, 2, 3, 7, -1, 0.0, 0.5, 1.0, 1.5, -0.5, 1e-300, 5e-324, 1e300, 1.7e308,
     float("nan"), float("inf"), -float("inf"), 10**30, -(10**30), 2**31 - 1, 2**31, 2**63, "", "x",
-    "1", "data", "random", "uniform", "shared", "feature", b"x", 1j, (), [], {}, [1.0], [[1.0]],
+    "1", "data", "random", "uniform", "isotropic", "diagonal", b"x", 1j, (), [], {}, [1.0], [[1.0]],
     object(), fractions.Fraction(1, 3), np.float32(0.5), np.float16(0.25), np.longdouble(0.5),
     np.uint8(200), np.int64(2), np.bool_(True), np.str_("data"), np.array(0.5), np.array([0.5]),
     np.ones((3, 6)), np.full((3, 6), 1e300), np.zeros((3, 6)), np.full((3, 6), np.nan),
@@ -47,8 +47,8 @@ def try_parameters(rng: np.random.Generator, folder: Path) -> list[str]:
     outcome, made = attempt(lambda: getattr(model, method)(argument))
     if outcome is not ACCEPTED:
         same = content_or_none(model) == before
-        demand(same, CHANGED, f"{method} was refused, and changed the model: {chosen}")
-        demand(not any(folder.iterdir()), CHANGED, f"{method} was refused, and left a file")
+        require(same, CHANGED, f"{method} was refused, and changed the model: {chosen}")
+        require(not any(folder.iterdir()), CHANGED, f"{method} was refused, and left a file")
     elif method == "save":
         type(model).load(argument)
     elif method in ("fit", "partial_fit"):

@@ -54,12 +54,12 @@ def demand_tidy(ended: Ended) -> None:
     """Zero, or one line of error; and nothing that could steer a terminal."""
     said = ended.err.splitlines()
     shown = ended.err[:300]
-    demand(ended.code in (0, 1, 2), TRACEBACK, f"code {ended.code}: {shown}")
-    demand("Traceback" not in ended.err and "Warning:" not in ended.err, TRACEBACK, shown)
-    demand(ended.err.replace("\n", "").isprintable(), TRACEBACK, f"unprintable: {ended.err!r:.300}")
+    require(ended.code in (0, 1, 2), TRACEBACK, f"code {ended.code}: {shown}")
+    require("Traceback" not in ended.err and "Warning:" not in ended.err, TRACEBACK, shown)
+    require(ended.err.replace("\n", "").isprintable(), TRACEBACK, f"unprintable: {ended.err!r:.300}")
     if ended.code:
         errors = [line for line in said if line.startswith("omfb: ")]
-        demand(bool(errors) and said[-1] == errors[-1], TRACEBACK, f"no line of error: {shown}")
+        require(bool(errors) and said[-1] == errors[-1], TRACEBACK, f"no line of error: {shown}")
 
 
 def _become(

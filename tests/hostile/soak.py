@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from omfb import OMFB
+from omfb import OMFB, OnlineFactorAnalysis
 
 from ..making import given
 from .page import write_section
@@ -28,7 +28,10 @@ class Kind(NamedTuple):
     at_once: int = 1
 
 
-RULES = {f"rule, `memory={memory:g}`": given(memory=memory) for memory in (1.0, 0.0, 0.999, 0.9)}
+RULES = {
+    f"rule, `forget_factor={memory:g}`": given(forget_factor=memory)
+    for memory in (1.0, 0.0, 0.999, 0.9)
+}
 KINDS = [
     Kind("nothing set", {}, at_once=100),
     Kind("nothing set", {}, np.float32, at_once=100),
@@ -75,7 +78,7 @@ def main() -> None:
 
 def soak(kind: Kind, n_rows: int) -> Soaked:
     """Learn from so many rows."""
-    learner = OMFB(2, random_state=0, **kind.parameters).partial_fit(
+    learner = OnlineFactorAnalysis(2, random_state=0, **kind.parameters).partial_fit(
         next(stream(CHUNK, kind.dtype))[:1]
     ).learner_  # fmt: skip
     refused, settled, began, finite = 0, 0.0, time.perf_counter(), True

@@ -28,9 +28,9 @@ def learn(model: Any, method: str, X: Any) -> list[str]:
     """What is refused changes nothing; what is learned leaves a sound model. X stays as it is."""
     before, given = content(model), kept(X)
     outcome, _ = attempt(lambda: getattr(model, method)(X))
-    demand(same(X, given), CHANGED, f"{method} has changed X")
+    require(same(X, given), CHANGED, f"{method} has changed X")
     if outcome is not ACCEPTED:
-        demand(content(model) == before, CHANGED, f"{method} was refused, and changed the model")
+        require(content(model) == before, CHANGED, f"{method} was refused, and changed the model")
     elif model.__sklearn_is_fitted__():
         demand_sound(model)
     return [outcome]
@@ -46,8 +46,8 @@ def read(model: Any, method: str, X: Any) -> list[str]:
         outcome, made = attempt(lambda: model.complete(X, return_std=True))
     else:
         outcome, made = attempt(lambda: getattr(model, method)(X))
-    demand(content(model) == before, CHANGED, f"{method} has changed the model")
-    demand(same(X, given), CHANGED, f"{method} has changed X")
+    require(content(model) == before, CHANGED, f"{method} has changed the model")
+    require(same(X, given), CHANGED, f"{method} has changed X")
     if outcome is ACCEPTED:
         names = model.learner_.feature_names
         if hasattr(made, "columns") and names and set(names) <= set(made.columns):
@@ -55,7 +55,7 @@ def read(model: Any, method: str, X: Any) -> list[str]:
         demand_finite(made, f"what {method} gives")
         if method == "complete" and type(X) is np.ndarray and X.dtype == model.learner_.dtype:
             observed = ~np.isnan(X)
-            demand(np.array_equal(made[observed], X[observed]), NOT_FINITE, "observed cells")
+            require(np.array_equal(made[observed], X[observed]), NOT_FINITE, "observed cells")
     return [outcome]
 
 

@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse
 
 import omfb.streams.base as base
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.formats import open_stream
 from omfb.learner import fit_stream
 from omfb.learner.checkpoints import CheckpointError, interval
@@ -22,7 +22,7 @@ from omfb.persistence import ModelFileError, read_model, write_model
 from omfb.streams import DataError, digest, grouped, rows_per_block
 
 from ..commands import leftovers, low_rank
-from ..making import ENGINES, given, sparse
+from ..making import DECOMPOSITIONS, sparse
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ PARAMETERS = {
     "shuffled": {},
     "in order": {"shuffle": False, "smooth": 0.3},
     "uniform": {"shuffle": "uniform", "batch_size": 7},
-    "shrinking": {"shrink": 3.0, "memory": 0.99},
+    "shrinking": {"shrink": 3.0, "forget_factor": 0.99},
     "given start": {"init": np.arange(32.0).reshape(4, 8) / 32},
     "larger than a block": {"n_components": 40},
 }
@@ -61,11 +61,13 @@ PARAMETERS = {
 @pytest.mark.filterwarnings("ignore:Never observed")
 def test_a_fit_that_is_resumed_ends_with_the_same_bits(tmp_path, small_blocks, name, n_blocks):
     X = low_rank(300, 8)
-    model = OMFB(**{"n_components": 4, "max_iter": 3, "random_state": 0, **PARAMETERS[name]})
+    model = OnlineFactorAnalysis(
+        **{"n_components": 4, "max_iter": 3, "random_state": 0, **PARAMETERS[name]}
+    )
     whole = model.fit(X).components_
     error, seen = model.prequential_error_, model.n_samples_seen_
     checkpoint = tmp_path / "fit.ckpt"
-    again = OMFB(**model.get_params())
+    again = OnlineFactorAnalysis(**model.get_params())
     _stopped_after(again, open_stream(X), checkpoint, n_blocks)
     with pytest.raises(ValueError, match="not fitted"):
         again.components_  # noqa: B018
@@ -77,8 +79,8 @@ def test_a_fit_that_is_resumed_ends_with_the_same_bits(tmp_path, small_blocks, n
     assert leftovers(tmp_path) == []
 
 
-@ENGINES
-def test_an_interrupted_fit_keeps_what_was_learned(tmp_path, small_blocks, engine):
+@DECOMPOSITIONS
+def test_an_interrupted_fit_keeps_what_was_learned(tmp_path, small_blocks, estimator):
     """Ctrl-C in a notebook."""
     X = low_rank(300, 8)
     how = {"random_state": 0, **engine, "max_iter": 2}
@@ -102,7 +104,7 @@ def test_an_interrupted_fit_keeps_what_was_learned(tmp_path, small_blocks, engin
 
 def test_a_checkpoint_is_refused_for_another_fit(tmp_path, small_blocks):
     X, checkpoint = low_rank(300, 8), tmp_path / "c"
-    model = OMFB(3, random_state=0)
+    model = OnlineFactorAnalysis(3, random_state=0)
     with pytest.raises(ValueError, match="resume=True needs a checkpoint"):
         model.fit(X, resume=True)
     _stopped_after(model, open_stream(X), checkpoint, 3)
@@ -113,7 +115,7 @@ def test_a_checkpoint_is_refused_for_another_fit(tmp_path, small_blocks):
     with pytest.raises(CheckpointError, match="init"):
         OMFB(3, init=np.ones((3, 8)), random_state=0).fit(X, checkpoint=checkpoint, resume=True)
     with pytest.raises(CheckpointError, match="began with batch_size = None, not 1"):
-        OMFB(3, **given(random_state=0)).fit(X, checkpoint=checkpoint, resume=True)
+        OMFB(3, forget_factor=1.0, random_state=0).fit(X, checkpoint=checkpoint, resume=True)
     model.set_params(verbose=0).fit(X, checkpoint=checkpoint, resume=True)
     model.save(checkpoint)
     with pytest.raises(CheckpointError, match="a finished model"):
@@ -179,7 +181,7 @@ def test_other_data_of_the_same_shape_are_refused(tmp_path, small_blocks, name, 
         FILES[kind](tmp_path / f"x.{kind}", X)
         return open_stream(tmp_path / f"x.{kind}")
 
-    model = OMFB(3, random_state=0)
+    model = OnlineFactorAnalysis(3, random_state=0)
     _stopped_after(model, source(X), tmp_path / "c", 3)
     with pytest.raises(CheckpointError, match="other data"):
         model.fit_source(source(OTHERS[name](X)), checkpoint=tmp_path / "c", resume=True)
@@ -189,7 +191,7 @@ def test_other_data_of_the_same_shape_are_refused(tmp_path, small_blocks, name, 
 def test_other_columns_of_a_file_are_other_data(tmp_path, small_blocks):
     X, path = low_rank(300, 8, missing=0.0), tmp_path / "x.csv"
     np.savetxt(path, X, delimiter=",")
-    model = OMFB(3, random_state=0)
+    model = OnlineFactorAnalysis(3, random_state=0)
     _stopped_after(model, open_stream(path, columns="1-4", header=False), tmp_path / "c", 2)
     other = open_stream(path, columns="2,1,3,4", header=False)
     with pytest.raises(CheckpointError, match="other data"):
@@ -202,7 +204,7 @@ def test_other_words_for_cells_make_other_data(tmp_path, small_blocks, how):
     X = X.round()
     X[299] = -9.0  # far beyond the first rows
     np.savetxt(path, X, delimiter=";", fmt="%d")
-    model = OMFB(3, random_state=0)
+    model = OnlineFactorAnalysis(3, random_state=0)
     _stopped_after(model, open_stream(path, header=False), tmp_path / "c", 2)
     with pytest.raises(CheckpointError, match="other data"):
         model.fit_source(
@@ -257,7 +259,7 @@ def _with(header, path, value):
 def test_a_place_that_cannot_be_is_refused(tmp_path, small_blocks, path, value):
     """NumPy takes a random state unchecked: a wrong one ended the process."""
     X, checkpoint = low_rank(300, 8), tmp_path / "c"
-    model = OMFB(3, random_state=0)
+    model = OnlineFactorAnalysis(3, random_state=0)
     _stopped_after(model, open_stream(X), checkpoint, 3)
     header, tensors = read_model(checkpoint)
     _with(header, path, value)
@@ -269,7 +271,7 @@ def test_a_place_that_cannot_be_is_refused(tmp_path, small_blocks, path, value):
 @pytest.mark.parametrize("unseen", [np.ones(7, np.uint8), np.full(8, 2, np.uint8), np.ones(8)])
 def test_unseen_features_that_cannot_be_are_refused(tmp_path, small_blocks, unseen):
     X, checkpoint = low_rank(300, 8), tmp_path / "c"
-    model = OMFB(3, random_state=0)
+    model = OnlineFactorAnalysis(3, random_state=0)
     _stopped_after(model, open_stream(X), checkpoint, 3)
     header, tensors = read_model(checkpoint)
     write_model(checkpoint, header, {**tensors, "training.unseen": unseen})
@@ -313,7 +315,9 @@ def test_a_block_of_wide_rows_holds_many_and_stays_small(m, least, most):
 
 def test_progress_is_told_after_each_block(small_blocks):
     X, told = low_rank(300, 8), []
-    OMFB(3, max_iter=2, random_state=0).fit_source(open_stream(X), on_block=told.append)
+    OnlineFactorAnalysis(3, max_iter=2, random_state=0).fit_source(
+        open_stream(X), on_block=told.append
+    )
     assert all(isinstance(progress, Progress) for progress in told)
     rows = [progress.n_rows for progress in told]
     assert rows == sorted(rows)
@@ -328,10 +332,10 @@ from omfb import OMFB
 if "configured" in sys.argv:
     logging.basicConfig(level=logging.INFO, format="log %(message)s")
 X = np.random.default_rng(0).random((50, 4))
-OMFB(2, max_iter=2, verbose=1, random_state=0).fit(X)
+OnlineFactorAnalysis(2, max_iter=2, verbose=1, random_state=0).fit(X)
 if "later" in sys.argv:
     logging.basicConfig(level=logging.INFO, format="log %(message)s")
-    OMFB(2, max_iter=2, verbose=1, random_state=0).fit(X)
+    OnlineFactorAnalysis(2, max_iter=2, verbose=1, random_state=0).fit(X)
 """
 
 
@@ -376,4 +380,4 @@ def test_the_pace_counts_from_where_a_fit_was_resumed():
 
 def test_blocks_without_a_row_are_no_data():
     with pytest.raises(DataError, match="no rows"):
-        OMFB(1).fit(iter([np.empty((0, 3))]))
+        OnlineFactorAnalysis(1).fit(iter([np.empty((0, 3))]))

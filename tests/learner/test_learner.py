@@ -10,7 +10,7 @@ from contextlib import suppress
 import numpy as np
 import pytest
 
-from omfb import OMFB, Info, Learner, Rule
+from omfb import OMFB, Info, Learner, Rule, OnlineFactorAnalysis
 from omfb.core.broyden import engine as broyden
 from omfb.core.broyden.state import State
 from omfb.core.engines import ENGINES as BY_NAME
@@ -20,7 +20,7 @@ from omfb.learner.records import Parts, parts_of, snapshot_of
 from omfb.learner.snapshot import Now, Snapshot
 from omfb.persistence import read_model, write_model
 
-from ..making import ENGINES, GIVEN, rows, sparse
+from ..making import DECOMPOSITIONS, rows, sparse
 
 KINDS = pytest.mark.parametrize("kind", [broyden.Broyden, Bayes])
 
@@ -86,12 +86,14 @@ def _interrupted_everywhere(model, before, X, stride):
         number += stride
 
 
-@ENGINES
+@DECOMPOSITIONS
 @pytest.mark.parametrize("kind", ["complete", "missing", "sparse", "shrinking", "young"])
-def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(rng, kind, engine, small_head):
+def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(
+    rng, kind, estimator, small_head
+):
     X = rows(rng, 40, holes=0.0 if kind == "complete" else 0.3)
     how = {**engine, "shrink": 2.0} if kind == "shrinking" else engine
-    model = OMFB(3, random_state=0, **how)
+    model = OnlineFactorAnalysis(3, random_state=0, **how)
     model.partial_fit(X[:4] if kind == "young" else X[:30])
     row = sparse(X[32:33]) if kind == "sparse" else X[32:33]
     seen = _interrupted_everywhere(model, X[31:32], row, stride=3 if engine else 17)
@@ -99,10 +101,10 @@ def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(rng, kind, e
     assert seen[-1]
 
 
-@ENGINES
-def test_an_interrupt_amid_many_rows_leaves_the_old_or_the_new_model(rng, engine, small_head):
+@DECOMPOSITIONS
+def test_an_interrupt_amid_many_rows_leaves_the_old_or_the_new_model(rng, estimator, small_head):
     X = rows(rng, 60)
-    model = OMFB(3, random_state=0, **engine).partial_fit(X[:30])
+    model = estimator(3, random_state=0).partial_fit(X[:30])
     seen = _interrupted_everywhere(model, X[30:31], X[31:], stride=7 if engine else 41)
     assert not seen[0]
     assert seen[-1]
@@ -137,10 +139,10 @@ def test_a_failed_kernel_leaves_no_trace_in_the_second_copy(rng, monkeypatch, ki
     assert np.array_equal(learner.components, usual.components)
 
 
-@ENGINES
-def test_threads_learn_one_after_the_other_and_see_whole_models(rng, engine, small_head):
+@DECOMPOSITIONS
+def test_threads_learn_one_after_the_other_and_see_whole_models(rng, estimator, small_head):
     X = rows(rng, 400, holes=0.1)
-    model = OMFB(3, random_state=0, **engine).partial_fit(X[:20])
+    model = estimator(3, random_state=0).partial_fit(X[:20])
     stop, wrong = threading.Event(), []
 
     def learn(part):
@@ -151,7 +153,7 @@ def test_threads_learn_one_after_the_other_and_see_whole_models(rng, engine, sma
 
     def use():
         while not stop.is_set():
-            state = model.learner_.now.state
+            state = model.learner_.learned.state
             C = state.C if getattr(state, "C_codes", None) is None else state.C_codes
             if not np.allclose(C.T @ C, state.G, rtol=1e-6):
                 wrong.append(state.n_seen)
@@ -171,11 +173,11 @@ def test_threads_learn_one_after_the_other_and_see_whole_models(rng, engine, sma
     assert wrong == []
 
 
-@ENGINES
-def test_no_row_is_lost_when_threads_begin_together(rng, engine, small_head):
+@DECOMPOSITIONS
+def test_no_row_is_lost_when_threads_begin_together(rng, estimator, small_head):
     X = rows(rng, 80)
     for _ in range(5):
-        model, gate = OMFB(3, random_state=0, **engine), threading.Barrier(8)
+        model, gate = estimator(3, random_state=0), threading.Barrier(8)
 
         def learn(part, model=model, gate=gate):
             gate.wait()
@@ -195,7 +197,7 @@ def test_what_is_held_stays_as_it_is_while_rows_are_learned(rng, kind, small_hea
     X = rows(rng, 60)
     learner = Learner(3, kind.rule_type(), engine=kind())
     learner.learn(X[:30])
-    held = learner.now
+    held = learner.learned
     before = pickle.dumps(held)
     for row in X[30:]:
         learner.learn(row[None])
@@ -240,17 +242,17 @@ def test_the_second_copy_is_used_and_never_grows_stale(rng):
     X = rows(rng, 90, 6000, holes=0.9)
     learner = Learner(3)
     learner.learn(X[:30])
-    state = learner.now.state
+    state = learner.learned.state
     addresses = set()
     for start in range(30, 90, 6):
         for part in (X[start : start + 1], X[start + 1 : start + 2], X[start + 2 : start + 5],
                      X[start + 5 : start + 6]):  # fmt: skip
             learner.learn(part)
             state = broyden.BROYDEN.step(state, part, reuse=False)[0]
-            assert np.array_equal(learner.now.state.C, state.C)
+            assert np.array_equal(learner.learned.state.C, state.C)
     for row in X[:20]:
         learner.learn(row[None])
-        addresses.add(learner.now.state.C.__array_interface__["data"][0])
+        addresses.add(learner.learned.state.C.__array_interface__["data"][0])
     assert len(addresses) <= 3
 
 
@@ -261,11 +263,11 @@ def test_rows_one_by_one_equal_steps_that_copy(rng, holes, m):
     X = rows(rng, 60, m, holes=holes)
     learner = Learner(3)
     learner.learn(X[:30])
-    state = learner.now.state
+    state = learner.learned.state
     for number, row in enumerate(X[30:]):
         learner.learn(sparse(row[None]) if number % 5 == 4 else row[None])
         state = broyden.BROYDEN.step(state, row[None], reuse=False)[0]
-        assert np.array_equal(learner.now.state.C, state.C)
+        assert np.array_equal(learner.learned.state.C, state.C)
 
 
 def test_learning_and_filling_is_learning_then_filling(rng):
@@ -323,7 +325,7 @@ def test_every_field_of_a_state_survives_a_file(tmp_path):
 @dataclasses.dataclass(frozen=True)
 class Noise:
     scales: np.ndarray
-    kind: str = "shared"
+    kind: str = "isotropic"
     floor: float | None = None
 
 
@@ -378,7 +380,7 @@ def test_another_engine_learns_fills_and_is_saved_without_further_code(tmp_path,
     write_model(tmp_path / "m", parts.header, parts.tensors)
     loaded = Learner.from_snapshot(snapshot_of(Parts(*read_model(tmp_path / "m"))))
     assert loaded.engine is other
-    assert loaded.now.state.noise.kind == "shared"
+    assert loaded.now.state.noise.kind == "isotropic"
     assert loaded.now.state.noise.floor is None
     np.testing.assert_array_equal(loaded.now.state.noise.scales, np.ones(3))
     np.testing.assert_array_equal(loaded.fill(np.full((1, 3), np.nan)), [[4.5, 5.5, 6.5]])
@@ -387,11 +389,11 @@ def test_another_engine_learns_fills_and_is_saved_without_further_code(tmp_path,
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("power", range(20, 301, 40))
 @pytest.mark.parametrize(
-    "given", [{}, {"in_time": True}, {**GIVEN, "smooth": 0.5, "shuffle": False}]
+    "given", [{}, {"temporal": True}, {**GIVEN, "smooth": 0.5, "shuffle": False}]
 )
 def test_rows_far_off_are_refused_or_leave_a_finite_dictionary(rng, dtype, power, given):
     X = rng.normal(size=(200, 6)).astype(dtype)
-    model = OMFB(3, random_state=0, **given).fit(X)
+    model = OnlineFactorAnalysis(3, random_state=0, **given).fit(X)
     with np.errstate(over="ignore"):
         far = (X[:3] * 10.0**power).astype(dtype)
     far[0, 1] = np.nan
@@ -407,7 +409,7 @@ def test_what_another_thread_learns_between_passes_is_kept(rng, small_head):
     """`begin_pass` and `settle` change what there is when they have the lock, not before."""
     X = rows(rng, 200, holes=0.1)
     for change in (Learner.begin_pass, Learner.settle):
-        learner = OMFB(3, random_state=0).partial_fit(X).learner_
+        learner = OnlineFactorAnalysis(3, random_state=0).partial_fit(X).learner_
         lock = learner._lock
 
         class Late:

@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.formats import open_stream
 from omfb.learner import fit_stream
 from omfb.learner.fit_stream import StopFitting
 from omfb.learner.records import parts_of
 
-from ..making import BOTH, rows, sparse
+from ..making import PREDICTIVE, rows, sparse
 
 
 def content(model):
@@ -24,14 +24,14 @@ def content(model):
 MOMENTS = [1, 7, 399, 400, 401, 413, 470, 777, 1503]
 
 
+@PREDICTIVE
 @pytest.mark.parametrize("seen", MOMENTS)
 @pytest.mark.parametrize("holes", [0.0, 0.2])
-@BOTH
 def test_a_stream_that_was_saved_at_any_moment_goes_on_bit_for_bit(
     rng, tmp_path, estimator, seen, holes
 ):
     X = rows(rng, 2000, holes=holes)
-    model = estimator(random_state=0, in_time=seen % 2 == 1).partial_fit(X[:seen])
+    model = estimator(random_state=0, temporal=seen % 2 == 1).partial_fit(X[:seen])
     model.save(tmp_path / "m.omfb")
     loaded = estimator.load(tmp_path / "m.omfb")
     assert content(loaded) == content(model)
@@ -44,7 +44,7 @@ def test_a_stream_that_was_saved_at_any_moment_goes_on_bit_for_bit(
 
 def test_a_young_sparse_stream_is_saved_before_there_is_a_state(rng, tmp_path):
     X = rows(rng, 600, holes=0.5)
-    model = OMFB(random_state=0).partial_fit(sparse(X[:30]))
+    model = OnlineFactorAnalysis(random_state=0).partial_fit(sparse(X[:30]))
     model.save(tmp_path / "m.omfb")
     loaded = OMFB.load(tmp_path / "m.omfb")
     assert loaded.n_samples_seen_ == 30
@@ -54,15 +54,15 @@ def test_a_young_sparse_stream_is_saved_before_there_is_a_state(rng, tmp_path):
 
 
 @pytest.mark.parametrize("stop", [1, 3, 8, 14])
-@pytest.mark.parametrize("in_time", [False, True])
-def test_a_fit_that_was_killed_ends_as_one_that_was_not(rng, tmp_path, monkeypatch, stop, in_time):
+@pytest.mark.parametrize("temporal", [False, True])
+def test_a_fit_that_was_killed_ends_as_one_that_was_not(rng, tmp_path, monkeypatch, stop, temporal):
     import omfb.streams.base as base
 
     monkeypatch.setattr(base, "BLOCK_BYTES", 10 * 8 * 150, raising=False)
     monkeypatch.setattr(fit_stream, "WHOLE_BATCHES", 1)
     X = rows(rng, 900, holes=0.2)
     X[:500, 4] = np.nan  # begins late
-    how = {"in_time": in_time, "max_iter": 2, "random_state": 0}
+    how = {"temporal": temporal, "max_iter": 2, "random_state": 0}
     whole = OMFBImputer(**how).fit(X)
     blocks = [0]
 
@@ -93,7 +93,7 @@ def test_a_column_that_begins_late_is_learned_however_the_stream_is_cut(rng):
 
 def test_every_field_of_the_state_survives_a_file(rng, tmp_path):
     X = rows(rng, 900, holes=0.1)
-    model = OMFBImputer(random_state=0, in_time=True).fit(X)
+    model = OMFBImputer(random_state=0, temporal=True).fit(X)
     model.save(tmp_path / "m.omfb")
     before, after = model.learner_.state, OMFBImputer.load(tmp_path / "m.omfb").learner_.state
     for field in dataclasses.fields(before):

@@ -78,6 +78,9 @@ class Engine(Protocol[S, K]):
         as it is.
         """
 
+    def with_dictionary(self, state: S, C: Matrix) -> S:
+        """The state with an equal dictionary in another array."""
+
     def updates_in_place(self, row: Rows) -> bool:
         """Whether a step from one such row writes into `state.C` rather than make a new one."""
 

@@ -96,7 +96,8 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         """The config under which a fitted model continues; built again if a parameter changed."""
         fitted = self.learner_.config
         values = (getattr(self, name) for name in self._parameter_names())
-        return self._configs.get(
+        configs = self.__dict__.get("_configs") or ConfigCache()  # callbacks have none
+        return configs.get(
             (*values, fitted), lambda: self._continued(self.checked_config(), fitted)
         )
 

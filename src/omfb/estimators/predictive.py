@@ -22,8 +22,8 @@ from .diagnostics import OUT_OF_ORDER
 from .parameters import checked_flag
 from .validation import is_out_of_order
 
-# Without `max_iter`, a fit makes at most 3 passes to learn from at least 4000 rows.
-ENOUGH_ROWS, MAX_PASSES = 4000, 3
+# Without `max_iter`, a fit makes at most 2 passes to learn from at least 4000 rows.
+ENOUGH_ROWS, MAX_PASSES = 4000, 2
 
 
 class PredictiveFactorizer(BaseFactorizer):
@@ -57,11 +57,9 @@ class PredictiveFactorizer(BaseFactorizer):
         assert isinstance(config, FactorConfig)
         assert isinstance(fitted, FactorConfig)
         return replace(
-            config,
-            n_components=fitted.n_components,
-            center=fitted.center,
-            scale=fitted.scale,
-            noise=fitted.noise,
+            fitted,
+            forget_factor=config.forget_factor,
+            robust=config.robust,
             temporal=fitted.temporal if self.temporal is None else config.temporal,
         )
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
+from ..streams import DataError, Position, Source, errors_about, prefetched, rows_per_block
 from ..streams.base import Blocks, SourceLostError, observed_features
 from ..streams.prefetch import AHEAD
 from .checkpoints import Checkpoints, Place, resumed
@@ -226,11 +226,11 @@ class _Fit:
             length = min(length, self._rows_of_a_pipe(batch_size))
         shuffle = self._shuffle if source.rereadable else False
         blocks = source.blocks(length, shuffle, self._rng, position)
-        if not source.read_ahead:
+        if not source.worth_prefetching:
             return blocks
         block_bytes = length * max(source.n_features, 1) * source.dtype.itemsize
         most = max(1, min(AHEAD, AHEAD_BYTES // block_bytes))
-        return read_ahead(blocks, source.idle, most)
+        return prefetched(blocks, source.idle, most)
 
     def _rows_of_a_pipe(self, batch_size: int) -> int:
         """Rows of a pipe to wait for: those that came and are not learned yet are lost with it.

@@ -432,7 +432,9 @@ class Learner:
         buffer, self._buffer = self._buffer, None
         C = state.C
         spare = C.copy() if buffer is None else buffer.up_to_date(C)
-        state, codes, info = self._stepped(replace(state, C=spare), row, reuse=True)
+        state, codes, info = self._stepped(
+            self.engine.with_dictionary(state, spare), row, reuse=True
+        )
         last = self._last_after(learned, row, state.config)
         self._learned = Learned(state, learned.totals.plus(info), last=last)
         if state.C is spare:

@@ -12,7 +12,7 @@ from ..core.checks import LARGEST_COUNT
 from ..core.engine import Init
 from ..core.engines import ENGINES
 from ..core.info import Info
-from ..core.require import demand
+from ..core.require import require
 from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
@@ -104,27 +104,27 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         n_features, config = len(state.C), state.config
     else:  # of a young stream the first rows are all that is known
         config = unflatten(engine.config_type, header["config"], tensors, "config")
-        demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
+        require(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
         dense = header["head"] == "dense"
         n_features = int(tensors["head"].shape[1] if dense else tensors["head.shape"][1])
     n_components = about["n_components"]
     known = n_components is None or type(n_components) is int
     most = LARGEST_COUNT if known and n_components is not None else 1
-    demand(known and 1 <= (n_components or 1) <= most, "a number of components that is none")
+    require(known and 1 <= (n_components or 1) <= most, "a number of components that is none")
     if n_components is not None and state is not None:
-        demand(engine.n_components(state) <= n_components, "its dictionary has another size")
+        require(engine.n_components(state) <= n_components, "its dictionary has another size")
     init = tensors["learner.init"] if about["init"] is None else about["init"]
-    demand(isinstance(init, np.ndarray) or init in ("data", "random"), "no such start")
+    require(isinstance(init, np.ndarray) or init in ("data", "random"), "no such start")
     names = about["feature_names"]
     if names is not None:
         fit = len(names) == n_features and all(type(name) is str for name in names)
-        demand(fit and type(names) is list, "its feature names do not fit its dictionary")
+        require(fit and type(names) is list, "its feature names do not fit its dictionary")
     seed = about["seed"]
-    demand(type(seed) is int and 0 <= seed <= LARGEST_SEED, "a seed that is none")
+    require(type(seed) is int and 0 <= seed <= LARGEST_SEED, "a seed that is none")
     totals = unflatten(_Energies, header["totals"], tensors, "totals")
-    demand(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
+    require(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
     info = Info(totals.residual, totals.energy)
-    demand(math.isfinite(info.error), "an error beyond all numbers")
+    require(math.isfinite(info.error), "an error beyond all numbers")
     learned = Learned(
         state,
         info,
@@ -159,12 +159,12 @@ def _head(kind: Any, tensors: Tensors, n_features: int) -> Any:
         return None
     if kind == "dense":
         rows: NDArray[Any] = tensors["head"]
-        demand(rows.ndim == 2 and rows.shape[1] == n_features, "its first rows do not fit")
-        demand(rows.dtype in FLOATS and not np.isinf(rows).any(), "its first rows are no numbers")
+        require(rows.ndim == 2 and rows.shape[1] == n_features, "its first rows do not fit")
+        require(rows.dtype in FLOATS and not np.isinf(rows).any(), "its first rows are no numbers")
         return rows
-    demand(kind == "sparse", "its first rows are of no known kind")
+    require(kind == "sparse", "its first rows are of no known kind")
     data, indptr = tensors["head.data"], tensors["head.indptr"]
-    demand(data.dtype in FLOATS and indptr.ndim == 1 and len(indptr) > 0, "no first rows")
+    require(data.dtype in FLOATS and indptr.ndim == 1 and len(indptr) > 0, "no first rows")
     shape = (len(indptr) - 1, n_features)
     matrix = scipy.sparse.csr_matrix((data, tensors["head.indices"], indptr), shape=shape)
     matrix.check_format(full_check=True)
@@ -175,8 +175,8 @@ def _last(tensors: Tensors, n_features: int) -> tuple[Any, ...]:
     rows = tensors.get("head.last")
     if rows is None:
         return ()
-    demand(rows.ndim == 2 and rows.shape[1] == n_features, "its last rows do not fit")
-    demand(rows.dtype in FLOATS and not np.isinf(rows).any(), "its last rows are no numbers")
+    require(rows.ndim == 2 and rows.shape[1] == n_features, "its last rows do not fit")
+    require(rows.dtype in FLOATS and not np.isinf(rows).any(), "its last rows are no numbers")
     return (rows,)
 
 

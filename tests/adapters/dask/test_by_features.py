@@ -11,18 +11,20 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.adapters.dask import by_features as features
 from omfb.adapters.dask import feature_tasks as tasks
 from omfb.adapters.dask.by_features import Features
 from omfb.learner.checkpoints import CheckpointError
 from omfb.learner.fit_stream import StopFitting
 
-from ...making import GIVEN, rows, same
+from ...making import rows, same
 
 
 def paper(**parameters):
-    return OMFB(3, random_state=0, **({"memory": 0.0, "shuffle": False} | parameters))
+    return OnlineFactorAnalysis(
+        3, random_state=0, **({"forget_factor": 0.0, "shuffle": False} | parameters)
+    )
 
 
 def atoms(model):
@@ -37,9 +39,9 @@ RULES = [
     {"batch_size": 50, "max_iter": 2},
     {"shuffle": True, "max_iter": 2},
     {"smooth": 0.3, "max_iter": 2},
-    GIVEN | {"memory": 1.0},
-    GIVEN | {"memory": 0.99, "ridge": 0.1, "shuffle": True, "max_iter": 2},
-    GIVEN | {"memory": 1.0, "batch_size": 50},
+    GIVEN | {"forget_factor": 1.0},
+    GIVEN | {"forget_factor": 0.99, "ridge": 0.1, "shuffle": True, "max_iter": 2},
+    GIVEN | {"forget_factor": 1.0, "batch_size": 50},
 ]
 
 
@@ -141,9 +143,9 @@ def test_what_is_not_spread(one_process, rng):
     X = da.from_array(rows(rng, 600, 6), chunks=(100, 3))
     shrinking = GIVEN | {"shrink": 1.0}
     for model in (
-        OMFBImputer(2, memory=0.0), OMFB(2), OMFB(2, **shrinking), OMFB(2, **GIVEN | {"lam": 2.0}),
+        OMFBImputer(2, forget_factor=0.0), OnlineFactorAnalysis(2), OnlineFactorAnalysis(2, **shrinking), OMFB(2, forget_factor=1.0 | {"lam": 2.0}),
     ):  # fmt: skip
-        model.fit(X, lanes=2 if model.lam == 2.0 else None)
+        model.fit(X, n_tasks=2 if model.lam == 2.0 else None)
         assert isinstance(model.components_, np.ndarray)
 
 
@@ -227,7 +229,7 @@ def test_an_interrupt_takes_tasks_back_and_leaves_the_model(one_process, rng, mo
 def test_workers_change_nothing(rng):
     """One or two, killed or added: the bits stay, also of what was learned before."""
     lazy = da.from_array(rows(rng, 2000, 300), chunks=(1000, 100))
-    model = OMFB(5, memory=0.0, random_state=0, max_iter=2)
+    model = OMFB(5, random_state=0, max_iter=2)
     with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):
         expected = atoms(model.fit(lazy))
     with (

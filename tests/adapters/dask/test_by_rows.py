@@ -15,7 +15,7 @@ from distributed import Client, LocalCluster, futures_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.adapters.dask import by_rows as rounds
 from omfb.adapters.dask.by_rows import Rounds
 from omfb.adapters.dask.round_schedule import (
@@ -28,7 +28,7 @@ from omfb.adapters.dask.round_schedule import (
 from omfb.learner.checkpoints import CheckpointError
 from omfb.learner.fit_stream import StopFitting
 
-from ...making import BOTH, ENGINES, GIVEN, rows
+from ...making import ALL, rows
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def client():
         yield client
 
 
-@given(lengths=st.lists(st.integers(0, 50), min_size=1, max_size=60), lanes=st.integers(1, 8))
+@given(lengths=st.lists(st.integers(0, 50), min_size=1, max_size=60), n_tasks=st.integers(1, 8))
 def test_a_pass_is_cut_into_rounds_that_grow(lengths, lanes):
     cut = rounds_of(lengths, lanes)
     assert [at for lanes_ in cut for lane in lanes_ for at in lane] == list(range(len(lengths)))
@@ -74,15 +74,14 @@ def saved(model, folder):
     return (folder / "model.omfb").read_bytes()
 
 
-@BOTH
-@ENGINES
+@ALL
 @pytest.mark.parametrize("holes", [0.0, 0.2])
-def test_lanes_end_near_to_one_stream(estimator, engine, holes, rng, one_process):
+def test_lanes_end_near_to_one_stream(estimator, holes, rng, one_process):
     X = rows(rng, 6000, 12, holes=holes)
     # In the same order: another order of rows can change the error by more than lanes do.
-    model = estimator(3, random_state=0, shuffle=False, **engine)
-    alone = estimator(3, random_state=0, shuffle=False, **engine).fit(X)
-    model.fit(da.from_array(X, chunks=(250, 5)), lanes=4)
+    model = estimator(3, random_state=0, shuffle=False)
+    alone = estimator(3, random_state=0, shuffle=False).fit(X)
+    model.fit(da.from_array(X, chunks=(250, 5)), n_tasks=4)
     assert model.n_samples_seen_ == alone.n_samples_seen_ == 6000
     assert (1 - model.score(X)) ** 0.5 == pytest.approx((1 - alone.score(X)) ** 0.5, rel=1e-2)
     assert model.n_components_ == alone.n_components_
@@ -92,11 +91,11 @@ def test_passes_are_shuffled_anew_and_all_rows_count(rng, one_process, tmp_path)
     X = rows(rng, 2000, 8, holes=0.1)
     lazy = da.from_array(X, chunks=(100, 8))
     once, twice, again = (
-        OMFBImputer(3, random_state=0, max_iter=n).fit(lazy, lanes=3) for n in (1, 2, 2)
+        OMFBImputer(3, random_state=0, max_iter=n).fit(lazy, n_tasks=3) for n in (1, 2, 2)
     )
     assert (once.n_samples_seen_, twice.n_samples_seen_) == (2000, 4000)
     assert saved(twice, tmp_path) == saved(again, tmp_path)
-    other = OMFBImputer(3, random_state=1, max_iter=2).fit(lazy, lanes=3)
+    other = OMFBImputer(3, random_state=1, max_iter=2).fit(lazy, n_tasks=3)
     assert saved(twice, tmp_path) != saved(other, tmp_path)
 
 
@@ -104,20 +103,20 @@ def test_the_columns_of_a_frame_are_the_features(rng, one_process):
     table = pd.DataFrame(rows(rng, 900, 4, holes=0.1), columns=list("abcd"))
     table["town"] = "Oslo"
     lazy = dd.from_pandas(table, npartitions=6)
-    model = OMFBImputer(2, random_state=0).fit(lazy, lanes=2)
+    model = OMFBImputer(2, random_state=0).fit(lazy, n_tasks=2)
     assert model.feature_names_in_.tolist() == list("abcd")
     assert not model.complete(table).isna().any().any()
     with pytest.raises(ValueError, match="column 'town' holds text"):
-        OMFB(2).fit(lazy)
+        OnlineFactorAnalysis(2).fit(lazy)
 
 
 def test_what_cannot_be_learned_from_is_refused_by_its_row(rng, one_process):
     X = rows(rng, 600, 4)
     X[437, 2] = np.inf
     with pytest.raises(ValueError, match="infinity at row 438, column 3"):
-        OMFB(2, random_state=0).fit(da.from_array(X, chunks=(100, 4)))
+        OnlineFactorAnalysis(2, random_state=0).fit(da.from_array(X, chunks=(100, 4)))
     with pytest.raises(ValueError, match="shuffle='uniform'"):
-        OMFB(2, shuffle="uniform").fit(da.from_array(X, chunks=(100, 4)))
+        OnlineFactorAnalysis(2, shuffle="uniform").fit(da.from_array(X, chunks=(100, 4)))
 
 
 def test_a_fit_that_fails_leaves_the_cluster_and_what_others_hold_there(rng, one_process):
@@ -126,7 +125,7 @@ def test_a_fit_that_fails_leaves_the_cluster_and_what_others_hold_there(rng, one
     X[2777, 4] = np.inf
     for engine in ({}, GIVEN):
         with pytest.raises(ValueError, match="infinity at row 2778, column 5"):
-            OMFB(2, random_state=0, **engine).fit(da.from_array(X, chunks=(150, 8)))
+            estimator(2, random_state=0).fit(da.from_array(X, chunks=(150, 8)))
         time.sleep(0.5)
         assert held.sum().compute() == 100.0
         assert {future.status for future in futures_of(held)} == {"finished"}
@@ -135,28 +134,30 @@ def test_a_fit_that_fails_leaves_the_cluster_and_what_others_hold_there(rng, one
 @pytest.mark.parametrize("lengths", [(0, 600), (0, 0, 300, 0, 300), (600, 0)])
 def test_chunks_without_rows(lengths, rng, one_process, tmp_path):
     X = rows(rng, 600, 6)
-    model = OMFB(2, random_state=0).fit(da.from_array(X, chunks=(lengths, (6,))))
+    model = OnlineFactorAnalysis(2, random_state=0).fit(da.from_array(X, chunks=(lengths, (6,))))
     filled = tuple(length for length in lengths if length)
-    without = OMFB(2, random_state=0).fit(da.from_array(X, chunks=(filled, (6,))))
+    without = OnlineFactorAnalysis(2, random_state=0).fit(da.from_array(X, chunks=(filled, (6,))))
     assert saved(model, tmp_path) == saved(without, tmp_path)
     lazy = da.from_array(X, chunks=(300, 6))
     with pytest.raises(ValueError, match="no rows"):
-        OMFB(2).fit(lazy[da.from_array(X[:, 0] > 1e9, chunks=300)])
+        OnlineFactorAnalysis(2).fit(lazy[da.from_array(X[:, 0] > 1e9, chunks=300)])
 
 
 def test_lanes_need_a_cluster(rng):
     X = rows(rng, 600, 4)
     with pytest.raises(ValueError, match=r"pip install 'omfb\[dask\]'"):
-        OMFB(2).fit(X, lanes=2)
+        OnlineFactorAnalysis(2).fit(X, n_tasks=2)
     with pytest.raises(TypeError, match="lanes must be a whole number"):
-        OMFB(2).fit(X, lanes=2.5)
+        OnlineFactorAnalysis(2).fit(X, n_tasks=2.5)
 
 
-@pytest.mark.parametrize("forgetting", [{"memory": 0.99}, {"memory": 0.0}, {"shrink": 1.0}])
+@pytest.mark.parametrize(
+    "forgetting", [{"forget_factor": 0.99}, {"forget_factor": 0.0}, {"shrink": 1.0}]
+)
 def test_what_does_not_add_up_is_learned_in_one_stream(forgetting, rng, one_process, tmp_path):
     X = da.from_array(rows(rng, 600, 4), chunks=(100, 4))
     parameters = GIVEN if "shrink" in forgetting else {}
-    model = OMFB(2, random_state=0, **(parameters | forgetting)).fit(X)
+    model = OnlineFactorAnalysis(2, random_state=0, **(parameters | forgetting)).fit(X)
     with dask.config.set(scheduler="synchronous"):
         assert model.n_samples_seen_ >= 600
 
@@ -164,7 +165,7 @@ def test_what_does_not_add_up_is_learned_in_one_stream(forgetting, rng, one_proc
 def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(rng, one_process, tmp_path):
     X = da.from_array(rows(rng, 3000, 8, holes=0.2), chunks=(100, 8))
     fit = {"checkpoint": tmp_path / "c", "every": "1rows"}
-    whole = OMFBImputer(3, random_state=0, max_iter=2).fit(X, lanes=4)
+    whole = OMFBImputer(3, random_state=0, max_iter=2).fit(X, n_tasks=4)
     for count in (1, 4, 9):
         (tmp_path / "c").unlink(missing_ok=True)
         left = [StopFitting, *[None] * count]
@@ -178,8 +179,8 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(rng, one_process, tmp_p
             stopped.fit_source(Rounds.of_collection(X, one_process, 4), on_block=stop, **fit)
         assert OMFBImputer.load(tmp_path / "c").n_samples_seen_ > 0
         with pytest.raises(CheckpointError, match="other data"):  # other lanes, other rounds
-            OMFBImputer(3, random_state=0, max_iter=2).fit(X, lanes=5, resume=True, **fit)
-        model = OMFBImputer(3, random_state=0, max_iter=2).fit(X, lanes=4, resume=True, **fit)
+            OMFBImputer(3, random_state=0, max_iter=2).fit(X, n_tasks=5, resume=True, **fit)
+        model = OMFBImputer(3, random_state=0, max_iter=2).fit(X, n_tasks=4, resume=True, **fit)
         assert saved(model, tmp_path) == saved(whole, tmp_path)
 
 
@@ -227,7 +228,7 @@ def test_workers_change_nothing(one_process, client, rng, tmp_path):
     here = OMFBImputer(5, random_state=0)
     here.fit_source(Rounds.of_collection(X, one_process, 8))
     expected = saved(here, tmp_path)
-    assert saved(OMFBImputer(5, random_state=0).fit(X, lanes=8), tmp_path) == expected
+    assert saved(OMFBImputer(5, random_state=0).fit(X, n_tasks=8), tmp_path) == expected
 
     killed, rounds = [], []
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from omfb import OMFB
+from omfb import OMFB, OnlineFactorAnalysis
 from omfb.adapters.dask.futures import ClusterError, gathered
 
 from ...making import rows
 
-BY_ROWS, BY_FEATURES = OMFB(3, random_state=0), OMFB(3, memory=0.0, random_state=0)
+BY_ROWS, BY_FEATURES = OnlineFactorAnalysis(3, random_state=0), OMFB(3, random_state=0)
 KINDS = pytest.mark.parametrize("model", [BY_ROWS, BY_FEATURES], ids=["by rows", "by features"])
 
 
@@ -38,7 +38,7 @@ def one_worker():
 def test_workers_that_are_lost_for_good(one_worker, rng, tmp_path):
     """Dask's own clusters do not replace a worker that is away some seconds after it was lost."""
     X = da.from_array(rows(rng, 400, 12), chunks=(100, 5))
-    spread = OMFB(3, memory=0.0, random_state=0).fit(X)
+    spread = OMFB(3, random_state=0).fit(X)
     (nanny,) = one_worker.workers.values()
     os.kill(nanny.pid, signal.SIGKILL)
     for _ in range(200):

@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 
-from ...making import BOTH, ENGINES, rows
+from ...making import ALL, rows
 
 
 @pytest.fixture
@@ -32,12 +32,11 @@ def gappy(rng):
     return rows(rng, 300, 8, holes=0.2)
 
 
-@BOTH
-@ENGINES
+@ALL
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_arrays(estimator, engine, dtype, gappy, nothing_computes):
+def test_arrays(estimator, dtype, gappy, nothing_computes):
     X = gappy.astype(dtype)
-    model = estimator(3, random_state=0, **engine).fit(X)
+    model = estimator(3, random_state=0).fit(X)
     lazy = da.from_array(X, chunks=(70, 3))
     answers = {"transform": model.transform(lazy), "complete": model.complete(lazy)}
     score = model.score(lazy)
@@ -49,9 +48,9 @@ def test_arrays(estimator, engine, dtype, gappy, nothing_computes):
         np.testing.assert_allclose(
             computed(answer)[0], expected, rtol=1e-4 if dtype == np.float32 else 1e-9
         )
-    total = model.judge(X[:70])
+    total = model.score_held_out(X[:70])
     for at in range(70, 300, 70):
-        total = total.plus(model.judge(X[at : at + 70]))
+        total = total.plus(model.score_held_out(X[at : at + 70]))
     assert computed(score)[0] == 1.0 - total.error**2
     with dask.config.set(scheduler="synchronous"):
         assert float(score) == 1.0 - total.error**2
@@ -59,7 +58,7 @@ def test_arrays(estimator, engine, dtype, gappy, nothing_computes):
 
 def test_codes_there_and_back(gappy, nothing_computes):
     X = gappy
-    model = OMFB(3, random_state=0).fit(X)
+    model = OnlineFactorAnalysis(3, random_state=0).fit(X)
     back = model.inverse_transform(model.transform(da.from_array(X, chunks=(100, 8))))
     assert back.shape == X.shape
     np.testing.assert_allclose(computed(back)[0], model.inverse_transform(model.transform(X)))
@@ -122,7 +121,7 @@ def test_frames_keep_index_columns_and_types(frame, nothing_computes):
 
 def test_codes_of_a_frame_keep_its_index(frame, nothing_computes):
     numbers = frame.drop(columns=["town", "whole"])
-    model = OMFB(3, random_state=0).fit(numbers)
+    model = OnlineFactorAnalysis(3, random_state=0).fit(numbers)
     codes = model.transform(dd.from_pandas(numbers, npartitions=3))
     assert list(codes.columns) == ["omfb0", "omfb1", "omfb2"]
     (found,) = computed(codes)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from omfb import OMFB
+from omfb import OMFB, OnlineFactorAnalysis
 
 from ...making import rows
 
@@ -24,7 +24,7 @@ from omfb import OMFB
 
 address, memory, passes, every = sys.argv[1:]
 X = da.from_array(np.load("X.npy"), chunks=(100, 6))
-model = OMFB(3, memory=float(memory), random_state=0, max_iter=int(passes), verbose=1)
+model = OnlineFactorAnalysis(3, forget_factor=float(memory), random_state=0, max_iter=int(passes), verbose=1)
 with Client(address):
     model.fit(X, checkpoint="c", resume=True, every=every)
 """
@@ -35,7 +35,7 @@ def test_a_client_that_is_killed_and_one_that_is_interrupted(memory, rng, tmp_pa
     X = rows(rng, 300, 12)
     np.save(tmp_path / "X.npy", X)
     lazy = da.from_array(X, chunks=(100, 6))
-    model = OMFB(3, memory=memory, random_state=0, max_iter=PASSES)
+    model = OnlineFactorAnalysis(3, forget_factor=memory, random_state=0, max_iter=PASSES)
 
     def signalled(cluster, number, every):
         """Rows that a fit in a process of its own has kept; it is signalled in its third pass."""

@@ -11,11 +11,11 @@ import pandas as pd
 import pytest
 from dask.callbacks import Callback
 
-from omfb import OMFB, merge
+from omfb import OMFB, merge, OnlineFactorAnalysis
 from omfb.adapters.dask.sharded import SPREAD
 from omfb.learner.learner import Learner
 
-from ...making import GIVEN, rows, same
+from ...making import rows, same
 
 M = 40
 
@@ -23,8 +23,8 @@ M = 40
 def spread_out(model, widths=(17, 3, 20)):
     """The model with its dictionary cut by features, as a fit by a cluster leaves it."""
     snapshot = model.learner_.snapshot()
-    C = da.from_array(snapshot.now.state.C, chunks=(widths, -1))
-    now = replace(snapshot.now, state=replace(snapshot.now.state, C=C))
+    C = da.from_array(snapshot.learned.state.C, chunks=(widths, -1))
+    now = replace(snapshot.learned, state=replace(snapshot.learned.state, C=C))
     return copy(model).adopt(Learner.from_snapshot(replace(snapshot, engine=SPREAD, now=now)))
 
 
@@ -45,9 +45,11 @@ class NothingWhole(Callback):
             assert len(shape) < 2 or M not in shape, f"{key}: {shape}"
 
 
-@pytest.fixture(params=[{"memory": 0.0}, GIVEN | {"memory": 0.99, "ridge": 0.1}], ids=str)
+@pytest.fixture(
+    params=[{"forget_factor": 0.0}, GIVEN | {"forget_factor": 0.99, "ridge": 0.1}], ids=str
+)
 def whole(request, rng):
-    return OMFB(3, random_state=0, **request.param).fit(rows(rng, 300, M))
+    return OnlineFactorAnalysis(3, random_state=0, **request.param).fit(rows(rng, 300, M))
 
 
 @pytest.mark.parametrize("chunks", [(48, 20), (100, (17, 3, 20)), (48, (39, 1))], ids=str)
@@ -64,7 +66,7 @@ def test_lazy_answers(whole, chunks, rng):
         assert same(np.hstack(dask.compute(*parts)), whole.components_, 1e-14)
     assert same(found, whole.transform(X))
     assert same(np.vstack(by_rows), whole.inverse_transform(whole.transform(X)))
-    judged = [whole.judge(X[at : at + chunks[0]]) for at in range(0, 100, chunks[0])]
+    judged = [whole.score_held_out(X[at : at + chunks[0]]) for at in range(0, 100, chunks[0])]
     total = judged[0]
     for part in judged[1:]:
         total = total.plus(part)
@@ -94,14 +96,14 @@ def test_parameters_that_change_count(whole, rng):
 
 def test_codes_of_rows_in_time(rng):
     X = rows(rng, 100, M)
-    whole = OMFB(3, memory=0.0, smooth=0.5, shuffle=False, random_state=0).fit(X)
+    whole = OMFB(3, smooth=0.5, shuffle=False, random_state=0).fit(X)
     with dask.config.set(scheduler="synchronous"):
         assert same(spread_out(whole).transform(X), whole.transform(X))
 
 
 def test_units_of_extreme_data(rng):
     X = 1e-90 * rows(rng, 100, M)
-    whole = OMFB(3, memory=0.0, random_state=0).fit(X)
+    whole = OMFB(3, random_state=0).fit(X)
     model = spread_out(whole)
     with dask.config.set(scheduler="synchronous"):
         codes = model.transform(X)

@@ -22,20 +22,20 @@ import dask.array as da
 import dask.dataframe as dd
 import numpy as np
 import pandas as pd
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 
 rng = np.random.default_rng(0)
 X = rng.normal(size=(300, 2)) @ rng.normal(size=(2, 6)) + 0.1 * rng.normal(size=(300, 6))
 frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcdef")), npartitions=3)
 for lazy in (da.from_array(X, chunks=(100, 3)), frame):
-    for model in (OMFB(2, random_state=0), OMFB(2, memory=0.0), OMFBImputer(2, random_state=0)):
+    for model in (OnlineFactorAnalysis(2, random_state=0), OMFB(2), OMFBImputer(2, random_state=0)):
         model.fit(lazy)
         assert isinstance(model.components_, np.ndarray)
         codes, score = model.transform(lazy), model.score(lazy)
         assert np.allclose(np.asarray(codes.compute()), model.transform(X))
         assert float(score) > 0.9
         try:
-            model.fit(lazy, lanes=2)
+            model.fit(lazy, n_tasks=2)
         except ValueError as error:
             print(error)
 """

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from omfb import OMFB
+from omfb import OMFB, OnlineFactorAnalysis
 from omfb.adapters.dask import worker_tasks as lanes
 from omfb.adapters.dask.worker_tasks import After, Chunk, in_order, learn_chunk, read_chunk, some_of
 from omfb.formats import Reading, _lines
@@ -34,11 +34,13 @@ def test_pieces_are_the_rows_of_a_chunk(chunk, kind, dtype, rng, monkeypatch):
 
 @CHUNKS
 @pytest.mark.parametrize("holes", [0.0, 0.2])
-@pytest.mark.parametrize("in_time", [False, True])
-def test_a_lane_learns_the_same_from_few_rows_at_a_time(chunk, holes, in_time, rng, monkeypatch):
+@pytest.mark.parametrize("temporal", [False, True])
+def test_a_lane_learns_the_same_from_few_rows_at_a_time(chunk, holes, temporal, rng, monkeypatch):
     X = rows(rng, 1200, 9, holes=holes)
-    learner = OMFB(3, random_state=0, in_time=in_time).partial_fit(X[:400]).learner_
-    before = After(learner.snapshot().now, np.zeros(9, bool))
+    learner = (
+        OnlineFactorAnalysis(3, random_state=0, temporal=temporal).partial_fit(X[:400]).learner_
+    )
+    before = After(learner.snapshot().learned, np.zeros(9, bool))
     whole = learn_chunk(learner.engine, before, None, X[400:], chunk)
     monkeypatch.setattr(lanes, "PIECE_BYTES", 100 * 9 * 8)
     parts = learn_chunk(learner.engine, before, None, X[400:], chunk)

@@ -204,6 +204,7 @@ def test_means_of_features_with_few_entries_need_others_that_are_alike(rng):
             assert abs(first.params.center[0] - 3.5) < abs(own - 3.5)
 
 
+@pytest.mark.usefixtures("faces")  # skips where the panel would download them
 def test_faces_with_a_block_missing(panel):
     """Means over three masks, as in the benchmark: of 400 faces, one mask tells too little."""
     errors, shares = [], []

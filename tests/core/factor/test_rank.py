@@ -112,14 +112,14 @@ def test_predictions_are_the_same_without_pruned_components(pruned):
         np.testing.assert_allclose(one, other, rtol=1e-9, atol=1e-9)
 
 
-def test_components_that_make_no_difference_are_pruned_where_most_is_observed():
+def test_components_of_whose_codes_rows_tell_nothing_are_pruned():
     rng = np.random.default_rng(1)
     X = rng.standard_normal((5000, 5)) @ rng.standard_normal((5, 50))
     X += 0.3 * rng.standard_normal(X.shape)
-    for missing, prunes in ((0.1, True), (0.8, False)):
+    for missing in (0.1, 0.8):
         shown = np.where(rng.random(X.shape) < missing, np.nan, X)
         state = OMFBImputer(random_state=0).fit(shown).learner_.state
-        assert (drop_empty(state)[0].n_components < state.n_components / 2) == prunes
+        assert drop_empty(state)[0].n_components < state.n_components
         assert active_components(state).sum() >= 5
 
 
@@ -130,14 +130,16 @@ def test_codes_of_pruned_components_are_zero(pruned):
     assert np.array_equal(np.any(codes != 0.0, axis=0), np.any(state.C[:, :-1] != 0.0, axis=0))
 
 
-def test_a_model_without_components_predicts_means_and_samples(rng):
-    X = rng.standard_normal((400, 8))  # nothing but noise
+def test_a_model_of_pure_noise_predicts_nearly_the_means(rng):
+    """One weak component stays, as a model has one at least."""
+    X = rng.standard_normal((400, 8))
     X[rng.random(X.shape) < 0.1] = np.nan
     model = OMFBImputer(random_state=0).fit(X)
-    state = model.learner_.state
-    assert not state.C[:, :-1].any()
-    assert drop_empty(state)[0].n_components == 1
-    assert np.isfinite(model.sample(X)).all()
+    assert drop_empty(model.learner_.state)[0].n_components == 1
+    missing = np.isnan(X)
+    away = (model.complete(X) - np.nanmean(X, axis=0))[missing]
+    assert np.abs(away).max() < 0.3
+    assert 0.8 < np.std((model.sample(X, random_state=0) - np.nanmean(X, axis=0))[0][missing]) < 1.2
 
 
 def test_models_sample_and_learn_after_components_were_pruned(pruned):

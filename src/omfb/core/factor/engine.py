@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -46,14 +47,14 @@ class FactorEngine:
 
     def n_start_rows(self, config: FactorConfig, n_components: int | None, n_features: int) -> int:
         """See `Engine.n_start_rows`."""
-        return head_rows(n_features, config)
+        return head_rows(n_features, _bounded(config, n_components))
 
     def start(
         self, head: Rows, n_components: int | None, config: FactorConfig, init: Init, seed: int
     ) -> State:
         """See `Engine.start`."""
         with _overflow_refused():
-            return init_state(head, config, seed=seed)
+            return init_state(head, _bounded(config, n_components), seed=seed)
 
     def step(self, state: State, rows: Rows, *, reuse: bool) -> tuple[State, Matrix, Info]:
         """See `Engine.step`."""
@@ -64,6 +65,10 @@ class FactorEngine:
             # An M-step has changed the basis: autoregressions are estimated again, on demand.
             after = evolve(after, temporal=None)
         return after, codes, info
+
+    def with_dictionary(self, state: State, C: Matrix) -> State:
+        """See `Engine.with_dictionary`."""
+        return evolve(state, C=C)
 
     def updates_in_place(self, row: Rows) -> bool:
         """See `Engine.updates_in_place`."""
@@ -267,6 +272,13 @@ class FactorEngine:
             "filled from neighbours": temporal is not None
             and bool(temporal.code_ar.any() or temporal.residual_ar.any()),
         }
+
+
+def _bounded(config: FactorConfig, n_components: int | None) -> FactorConfig:
+    """The config with the learner's bound on the number of components, if it has one."""
+    if n_components is None or config.n_components == n_components:
+        return config
+    return replace(config, n_components=n_components)
 
 
 @contextmanager
