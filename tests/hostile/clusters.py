@@ -15,7 +15,7 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
 
-from omfb import OMFB, OnlineFactorAnalysis
+from omfb import OnlineFactorAnalysis
 from omfb.adapters.dask.futures import ClusterError
 
 from ..commands import low_rank

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from omfb import OMFB, OnlineFactorAnalysis
+from omfb import OnlineFactorAnalysis
 
 from ..making import given
 from .page import write_section

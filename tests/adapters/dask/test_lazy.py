@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
 from ...making import ALL, rows
 

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from dask.callbacks import Callback
 
-from omfb import OMFB, merge, OnlineFactorAnalysis
+from omfb import OMFB, OnlineFactorAnalysis, merge
 from omfb.adapters.dask.sharded import SPREAD
 from omfb.learner.learner import Learner
 

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 
-from omfb import OMFB, OnlineFactorAnalysis
+from omfb import OnlineFactorAnalysis
 from omfb.adapters.dask import worker_tasks as lanes
 from omfb.adapters.dask.worker_tasks import After, Chunk, in_order, learn_chunk, read_chunk, some_of
 from omfb.formats import Reading, _lines
