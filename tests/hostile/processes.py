@@ -56,9 +56,7 @@ def demand_tidy(ended: Ended) -> None:
     shown = ended.err[:300]
     demand(ended.code in (0, 1, 2), TRACEBACK, f"code {ended.code}: {shown}")
     demand("Traceback" not in ended.err and "Warning:" not in ended.err, TRACEBACK, shown)
-    demand(
-        ended.err.replace("\n", "").isprintable(), TRACEBACK, f"unprintable: {ended.err!r:.300}"
-    )
+    demand(ended.err.replace("\n", "").isprintable(), TRACEBACK, f"unprintable: {ended.err!r:.300}")
     if ended.code:
         errors = [line for line in said if line.startswith("omfb: ")]
         demand(bool(errors) and said[-1] == errors[-1], TRACEBACK, f"no line of error: {shown}")

@@ -152,9 +152,7 @@ def test_parts_that_had_m_steps_of_their_own_predict_like_all_rows(missing):
 def test_neither_order_nor_the_shape_of_the_tree_matters_beyond_rounding():
     X = table(1, 2000, 10, 0.2)
     start = learned(X[:800], FactorConfig(n_components=3))
-    a, b, c, d = (
-        gather(start, step(start, X[at : at + 300])[0]) for at in range(800, 2000, 300)
-    )
+    a, b, c, d = (gather(start, step(start, X[at : at + 300])[0]) for at in range(800, 2000, 300))
 
     def numbers(evidence):
         return np.concatenate([np.ravel(evidence.weighted[k]) for k in sorted(evidence.weighted)])
