@@ -19,7 +19,7 @@ from omfb import OMFB, OMFBImputer
 
 from .models import WIDTH, content, demand_sound, good_rows
 from .processes import Ended, demand_tidy, run
-from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt
+from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt, demand
 
 TOKENS = [
     b"", b",", b"\n", b"\r", b'"', b"nan", b"inf", b"-inf", b"1e400", b"1e308", b"-1e308", b"0x10",

@@ -11,7 +11,7 @@ import polars as pl
 
 from .arrays import FINITE, numbers
 from .models import WIDTH, content
-from .trial import ACCEPTED, CHANGED, attempt
+from .trial import ACCEPTED, CHANGED, attempt, demand
 from .using import learn, read, use
 
 NAMES: list[Any] = [

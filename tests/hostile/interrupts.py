@@ -16,7 +16,7 @@ from omfb.learner.records import parts_of
 
 from ..making import sparse
 from .models import demand_sound, fitted, fresh, good_rows
-from .trial import ACCEPTED, CHANGED, REFUSED
+from .trial import ACCEPTED, CHANGED, REFUSED, demand
 
 
 def try_interrupt(rng: np.random.Generator, folder: Path) -> list[str]:

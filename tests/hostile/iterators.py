@@ -10,7 +10,7 @@ from .arrays import hostile_array
 from .frames import hostile_frame
 from .models import WIDTH, content, demand_sound, fresh, good_rows
 from .sparse import hostile_sparse
-from .trial import ACCEPTED, CHANGED, REFUSED, attempt
+from .trial import ACCEPTED, CHANGED, REFUSED, attempt, demand
 
 
 class OwnError(Exception):

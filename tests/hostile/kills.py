@@ -12,7 +12,7 @@ from omfb.persistence import read_model
 from ..commands import RULE, leftovers, low_rank
 from .files import files_of
 from .processes import Command, Ended, pipe_with, run
-from .trial import ACCEPTED, CHANGED, TRACEBACK
+from .trial import ACCEPTED, CHANGED, TRACEBACK, demand
 
 KILLS = 6
 OPTIONS: list[list[object]] = [

@@ -12,7 +12,7 @@ from omfb.learner.learner import Learner
 from omfb.learner.records import parts_of, snapshot_of
 
 from ..making import given
-from .trial import ACCEPTED, CHANGED, attempt, demand_finite, strict
+from .trial import ACCEPTED, CHANGED, attempt, demand, demand_finite, strict
 
 WIDTH = 6
 

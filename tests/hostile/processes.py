@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from ..commands import SMALL_BLOCKS
-from .trial import TRACEBACK
+from .trial import TRACEBACK, demand
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 

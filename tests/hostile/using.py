@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from .models import content, demand_sound, fitted, fresh
-from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt, demand_finite
+from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt, demand, demand_finite
 
 READING = ("transform", "complete", "score", "interval", "sample", "score_samples", "deviations")
 
