@@ -1,6 +1,7 @@
 """States that went on from one start, merged."""
 
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -121,7 +122,7 @@ def test_parts_of_complete_rows_merge_into_what_all_rows_teach(seed, cuts, noise
     start = next_batch(evolve(start, update_left=0))
     start = evolve(start, batch_left=999, update_left=999, fade=0.0)
     bounds = [100, *(100 + cut for cut in sorted(cuts)), 220]
-    parts = [step(start, X[a:b])[0] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    parts = [step(start, X[a:b])[0] for a, b in pairwise(bounds)]
     together = step(start, X[100:])[0]
     together = next_batch(evolve(together, update_left=0))
     found = merge(start, parts)
