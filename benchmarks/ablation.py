@@ -183,7 +183,7 @@ def imputer(hyper: Hyper, temporal: bool) -> OMFBImputer:
     """An imputer with these constants."""
 
     class Ablated(OMFBImputer):
-        def _config(self, temporal: bool):  # noqa: ANN202
+        def _config(self, temporal: bool):
             return replace(super()._config(temporal), hyper=hyper)
 
     return Ablated(temporal=temporal, random_state=0)

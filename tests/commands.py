@@ -33,12 +33,13 @@ import omfb.cli, omfb.estimators.omfb, pyarrow.csv, pyarrow.parquet, rich.consol
 
 rows = np.random.default_rng(0).random((40, 5))
 for batch_size in (1, 3):
-    paper = omfb.OMFB(2, batch_size=batch_size, memory=0)
-    for model in (paper, omfb.OMFB(2), omfb.OMFBImputer(in_time=True)):
-        model.fit(rows).complete(rows)
+    paper = omfb.OMFB(2, batch_size=batch_size)
+    model = omfb.OnlineFactorAnalysis(2)
+    for each in (paper, model, omfb.OMFBImputer(temporal=True)):
+        each.fit(rows).complete(rows)
     rows[::3, 1] = np.nan
-    for model in (paper, omfb.OMFB(2), omfb.OMFBImputer(in_time=True)):
-        model.fit(rows).complete(rows)
+    for each in (paper, model, omfb.OMFBImputer(temporal=True)):
+        each.fit(rows).complete(rows)
 with contextlib.redirect_stderr(io.StringIO()), contextlib.suppress(SystemExit):
     omfb.cli.app(["info", "no such file"])
 
@@ -71,8 +72,8 @@ for line in sys.stdin:
 """
 
 
-# What 0.1 did where nothing was given: the rule in full, so that nothing is found from the data.
-RULE = ["--lam", 1, "--ridge", 0, "--shrink", 0, "--no-center", "--no-scale", "--max-iter", 1]
+# The algorithm that estimates nothing, with all past rows counting.
+RULE = ["--estimator", "omfb", "--forget-factor", 1]
 
 
 class Started:

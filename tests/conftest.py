@@ -1,4 +1,9 @@
-"""Shared by all tests: fresh kernels, seeds, and the data sets where they are there."""
+"""Shared by all tests: fresh kernels, seeds, and the data sets that are on this machine.
+
+No test needs a network or a data set that does not come with its dependencies: it skips, and says
+why, or it uses scikit-learn's bundled photographs. Tests that touch data carry the marker `data`;
+`.ci/run` repeats them offline, without `../shared`.
+"""
 
 import hashlib
 import os
@@ -6,8 +11,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# Numba's cache looks at the file of a kernel only, not at those of the kernels it calls: give
-# each version of the sources a cache of its own, before anything is imported.
+# Numba's cache checks a kernel's own file, but not the files of the kernels it calls. Give each
+# version of the sources its own cache, before anything is imported.
 _sources = sorted((ROOT / "src/omfb/core").rglob("*.py"))
 _digest = hashlib.sha256(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba-cache" / _digest))
@@ -16,6 +21,28 @@ import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 
 SHARED = ROOT.parent / "shared"
+# Tests that load data sets or photographs, besides all that use one of the fixtures.
+DATA_FIXTURES = frozenset({"faces", "panel"})
+DATA_TESTS = (
+    "tests/cli/test_demo.py",
+    "tests/cli/test_reproduce.py",
+    "tests/datasets",
+    "tests/demo",
+    "tests/estimators/test_tables.py",
+    "tests/paper",
+    "tests/test_offline.py",
+)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "data: touches data sets, and must pass without them")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        fixtures = DATA_FIXTURES.intersection(getattr(item, "fixturenames", ()))
+        if fixtures or any(item.path.is_relative_to(ROOT / path) for path in DATA_TESTS):
+            item.add_marker("data")
 
 
 @pytest.fixture
@@ -25,7 +52,7 @@ def rng() -> np.random.Generator:
 
 @pytest.fixture(scope="session")
 def faces() -> np.ndarray:
-    """The Olivetti faces (400, 4096), float32."""
+    """The Olivetti faces (400, 4096), float32; never downloaded."""
     from sklearn.datasets import fetch_olivetti_faces
 
     if "SCIKIT_LEARN_DATA" not in os.environ and (SHARED / "scikit_learn_data").is_dir():

@@ -1,4 +1,4 @@
-"""The paper's formulas, naive, line by line; then the same with memory, pulls and prior.
+"""The paper's formulas, naive, line by line; then the same with forget_factor, pulls and prior.
 
 Rows of Y are observations (the paper's columns), NaN is missing, C is (m, r). Nothing here is
 shared with the library: inverses are inverses and the codes are one dense least squares problem.
@@ -76,8 +76,8 @@ def first(C, lam):
     return Past(C, lam * np.eye(C.shape[1]))
 
 
-def precision_before(past, Y, rule):
-    """S̄. Beside memory, each row fades those before it, so that it counts by its number.
+def precision_before(past, Y, config):
+    """S̄. Beside forget_factor, each row fades those before it, so that it counts by its number.
 
     Better than design.md's constant weights: early codes belong to a poor dictionary. Mostly
     missing rows fade nothing.
@@ -85,7 +85,9 @@ def precision_before(past, Y, rule):
     r, rows = len(past.S), range(past.n, past.n + len(Y))
     fading = np.prod([(n + 5 * r) / (n + 5 * r + 1) for n in rows])
     fading = 1.0 if np.isnan(Y).mean() > 0.5 else fading
-    return rule.memory * fading * past.S + (1.0 - rule.memory) * rule.lam * np.eye(r)
+    return config.forget_factor * fading * past.S + (
+        1.0 - config.forget_factor
+    ) * config.lam * np.eye(r)
 
 
 def codes_of(C, Y, ridge, smooth, x_before=None):
@@ -119,9 +121,9 @@ def codes_of(C, Y, ridge, smooth, x_before=None):
     return np.linalg.lstsq(A, target, rcond=1e-9)[0].reshape(n, r)
 
 
-def dictionary_for(past, Y, X, rule):
+def dictionary_for(past, Y, X, config):
     """C for fixed codes: c_i + Σ (y − c_i x) xᵀ S_i⁻¹, over the rows that see feature i."""
-    S_before = precision_before(past, Y, rule)
+    S_before = precision_before(past, Y, config)
     C = past.C.copy()
     for i, c in enumerate(past.C):
         seen = ~np.isnan(Y[:, i])
@@ -130,33 +132,33 @@ def dictionary_for(past, Y, X, rule):
     return C
 
 
-def learn_batch(past, Y, rule):
+def learn_batch(past, Y, config):
     """One mini-batch; a single row is a batch of one."""
     seen = ~np.isnan(Y)
     some = seen.any(axis=1)
     C, told = past.C, None
-    for _ in range(rule.inner_iter):
-        X = codes_of(C, Y, rule.ridge, rule.smooth, past.x)
+    for _ in range(config.inner_iter):
+        X = codes_of(C, Y, config.ridge, config.smooth, past.x)
         if told is None:
             told = np.sum((Y - X @ C.T)[seen] ** 2)
-        C = dictionary_for(past, Y, X, rule)
+        C = dictionary_for(past, Y, X, config)
     # A feature has learned from the observed share of the rows only (better than design.md's
     # whole rows: mostly missing data would make the dictionary far too stiff).
     S = past.S
     if some.any():
-        S = precision_before(past, Y, rule) + (X.T * seen.mean(axis=1)) @ X
+        S = precision_before(past, Y, config) + (X.T * seen.mean(axis=1)) @ X
     x = X[-1] if some.any() or past.x is not None else None
     now = past._replace(C=C, S=S, x=x, n=past.n + len(Y))
     return Told(now, X, told, np.sum(Y[seen] ** 2))
 
 
-def with_prior(past, Y, residual, rule):
+def with_prior(past, Y, residual, config):
     """After 4r rows and more: prior and uncertainty into S, at the dictionary zero.
 
     C S is Σ y xᵀ, which stays; S grows by the precision of the prior that has faded from it, and
     by σ² (G_Ω + (α + τ) I)⁻¹ for each row, here with the observed share of G for G_Ω.
     """
-    if rule.shrink == 0.0:
+    if config.shrink == 0.0:
         return past
     (m, r), eye = past.C.shape, np.eye(past.C.shape[1])
     since = (*past.since, (len(Y), np.sum(~np.isnan(Y)), residual))
@@ -167,39 +169,43 @@ def with_prior(past, Y, residual, rule):
         return past._replace(since=())
     share, noise = entries / (n * m), residual / entries
     fading = (past.n - n + 5 * r) / (past.n + 5 * r) if share >= 0.5 else 1.0
-    kept = rule.memory**n * fading * past.prior
-    code = np.linalg.inv(share * past.C.T @ past.C + (rule.ridge + rule.smooth) * eye)
-    rows = n if rule.memory == 1.0 else (1 - rule.memory**n) / (1 - rule.memory)
-    S = past.S + (rule.shrink - kept) * eye + rows * share * noise * code
+    kept = config.forget_factor**n * fading * past.prior
+    code = np.linalg.inv(share * past.C.T @ past.C + (config.ridge + config.smooth) * eye)
+    rows = (
+        n
+        if config.forget_factor == 1.0
+        else (1 - config.forget_factor**n) / (1 - config.forget_factor)
+    )
+    S = past.S + (config.shrink - kept) * eye + rows * share * noise * code
     C = past.C @ past.S @ np.linalg.inv(S)
-    return past._replace(C=C, S=S, prior=rule.shrink, since=())
+    return past._replace(C=C, S=S, prior=config.shrink, since=())
 
 
-def with_least_ridge(C_first, rule):
+def with_least_ridge(C_first, config):
     """Where C would fade, codes have a ridge of 1e-6 of an atom's energy at least."""
-    if not (0.0 < rule.memory < 1.0 or rule.shrink > 0.0):
-        return rule
-    return replace(rule, ridge=max(rule.ridge, 1e-6 * np.mean(np.sum(C_first**2, axis=0))))
+    if not (0.0 < config.forget_factor < 1.0 or config.shrink > 0.0):
+        return config
+    return replace(config, ridge=max(config.ridge, 1e-6 * np.mean(np.sum(C_first**2, axis=0))))
 
 
-def learn(past, Y, rule):
+def learn(past, Y, config):
     """The rows of Y, `batch_size` at a time, from the first dictionary on."""
-    rule = with_least_ridge(past.C, rule)
+    config = with_least_ridge(past.C, config)
     Y = np.asarray(Y, dtype=np.float64)
     codes, residual, energy = [], 0.0, 0.0
-    for at in range(0, len(Y), rule.batch_size):
-        rows = Y[at : at + rule.batch_size]
-        told = learn_batch(past, rows, rule)
-        past = with_prior(told.past, rows, told.residual, rule)
+    for at in range(0, len(Y), config.batch_size):
+        rows = Y[at : at + config.batch_size]
+        told = learn_batch(past, rows, config)
+        past = with_prior(told.past, rows, told.residual, config)
         codes.append(told.codes)
         residual, energy = residual + told.residual, energy + told.energy
     return Told(past, np.concatenate(codes), residual, energy)
 
 
-def objective(C, X, Y, past, rule):
+def objective(C, X, Y, past, config):
     """What a step makes small, at the dictionary C and the codes X of one batch Y."""
     change = C - past.C
     fit = np.nansum((Y - X @ C.T) ** 2)
-    stay = np.trace(change @ precision_before(past, Y, rule) @ change.T)
+    stay = np.trace(change @ precision_before(past, Y, config) @ change.T)
     walk = np.diff(X, axis=0, prepend=X[:1] if past.x is None else past.x[None])
-    return fit + stay + rule.ridge * np.sum(X**2) + rule.smooth * np.sum(walk**2)
+    return fit + stay + config.ridge * np.sum(X**2) + config.smooth * np.sum(walk**2)

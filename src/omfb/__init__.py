@@ -12,7 +12,7 @@ if _TYPE_CHECKING:
     from .estimators.omfb import OMFB
     from .learner.learner import Learner
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 # Names are imported on first use: `import omfb` is instant, and `omfb --help` too.
 _HOME = {

@@ -1,7 +1,7 @@
-"""How far an approximation is from the truth, and how honest its uncertainty is.
+"""Errors of approximations, and calibration of their uncertainty.
 
-`rmse`, `coverage`, `crps` and `nlpd` judge filled values: hide some entries, fill them, and give
-the mask of what was hidden as `where`. Entries whose truth is NaN are not known and never judged.
+`rmse`, `coverage`, `crps` and `nlpd` score filled values: hold out some entries, fill them, and
+give the mask of the held-out entries as `where`. Entries whose truth is NaN are never scored.
 """
 
 from typing import Any
@@ -21,7 +21,7 @@ def snr(truth: NDArray[Any], approximation: NDArray[Any]) -> float:
     Returns
     -------
     decibels : float
-        Infinite where there is no difference.
+        Infinite if there is no difference.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def relative_error(truth: NDArray[Any], approximation: NDArray[Any]) -> float:
 
 
 def projection_error(rows: NDArray[Any], components: NDArray[Any]) -> float:
-    """Frobenius norm of what no codes could explain: ``min_X ‖rows − X components‖``.
+    """Frobenius norm of the residual with the best codes: ``min_X ‖rows − X components‖``.
 
-    It judges a dictionary alone, in the same way whatever codes its method would use.
+    It scores a dictionary independently of how a method computes codes.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def rmse(truth: ArrayLike, filled: ArrayLike, where: ArrayLike | None = None) ->
     ----------
     truth, filled : array-like of the same shape
     where : array-like of bool, optional
-        The entries to judge; by default all.
+        The entries to score; by default all.
 
     Returns
     -------
@@ -100,11 +100,11 @@ def rmse(truth: ArrayLike, filled: ArrayLike, where: ArrayLike | None = None) ->
     --------
     >>> import numpy as np
     >>> truth = np.array([[1.0, 2.0], [3.0, 4.0]])
-    >>> hidden = np.array([[True, False], [False, True]])
-    >>> rmse(truth, filled=truth + 0.5 * hidden, where=hidden)
+    >>> held_out = np.array([[True, False], [False, True]])
+    >>> rmse(truth, filled=truth + 0.5 * held_out, where=held_out)
     0.5
     """
-    known, estimate = _judged(where, truth, filled)
+    known, estimate = _scored(where, truth, filled)
     return float(np.sqrt(np.mean((known - estimate) ** 2)))
 
 
@@ -113,13 +113,13 @@ def coverage(
 ) -> float:
     """Share of values that lie within their intervals, ends included.
 
-    Intervals of 90 % are honest if about 0.9 of the values lie within them.
+    90 % intervals are calibrated if about 0.9 of the values lie within them.
 
     Parameters
     ----------
     truth, low, high : array-like of the same shape
     where : array-like of bool, optional
-        The entries to judge; by default all.
+        The entries to score; by default all.
 
     Returns
     -------
@@ -131,7 +131,7 @@ def coverage(
     >>> coverage(truth=[1.0, 2.0, 3.0, 4.0], low=[0.0, 0.0, 0.0, 5.0], high=[2.0, 2.0, 2.0, 6.0])
     0.5
     """
-    known, lower, upper = _judged(where, truth, low, high)
+    known, lower, upper = _scored(where, truth, low, high)
     return float(np.mean((lower <= known) & (known <= upper)))
 
 
@@ -148,7 +148,7 @@ def crps(
     ----------
     truth, mean, std : array-like of the same shape
     where : array-like of bool, optional
-        The entries to judge; by default all.
+        The entries to score; by default all.
 
     Returns
     -------
@@ -166,7 +166,7 @@ def crps(
     >>> crps(truth=[3.0], mean=[1.0], std=[0.0])
     2.0
     """
-    known, centre, spread = _judged(where, truth, mean, std)
+    known, centre, spread = _scored(where, truth, mean, std)
     _refuse_negative(spread)
     error = known - centre
     certain = spread == 0.0
@@ -181,14 +181,14 @@ def nlpd(
 ) -> float:
     """Mean negative log predictive density of normal predictions; lower is better.
 
-    The mean of ``log(std √(2π)) + z²/2`` with z = (truth − mean) / std. A prediction that is sure
-    of itself and wrong costs much more than in `crps`; where std is 0, it is infinite.
+    The mean of ``log(std √(2π)) + z²/2`` with z = (truth − mean) / std. An overconfident wrong
+    prediction costs much more than in `crps`; if some std is 0, the score is infinite.
 
     Parameters
     ----------
     truth, mean, std : array-like of the same shape
     where : array-like of bool, optional
-        The entries to judge; by default all.
+        The entries to score; by default all.
 
     Returns
     -------
@@ -199,7 +199,7 @@ def nlpd(
     >>> round(nlpd(truth=[0.0, 1.0], mean=[0.0, 0.0], std=[1.0, 1.0]), 4)
     1.1689
     """
-    known, centre, spread = _judged(where, truth, mean, std)
+    known, centre, spread = _scored(where, truth, mean, std)
     _refuse_negative(spread)
     if not spread.all():
         return float("inf")
@@ -207,22 +207,22 @@ def nlpd(
     return float(np.mean(np.log(spread * np.sqrt(2.0 * np.pi)) + 0.5 * z**2))
 
 
-def _judged(
+def _scored(
     where: ArrayLike | None, truth: ArrayLike, *others: ArrayLike
 ) -> list[NDArray[np.float64]]:
-    """The entries to judge, of the truth and of each other array."""
+    """The entries to score, of the truth and of each other array."""
     arrays = [np.asarray(values, np.float64) for values in (truth, *others)]
     known = ~np.isnan(arrays[0])
     if where is not None:
         chosen = np.asarray(where)
         if chosen.dtype != np.bool_:
-            raise ValueError(f"where needs booleans, not {chosen.dtype}")
+            raise ValueError(f"where must be an array of booleans, not {chosen.dtype}")
         known = known & chosen if chosen.shape == known.shape else chosen
     shapes = {array.shape for array in (*arrays, known)}
     if len(shapes) > 1:
-        raise ValueError(f"arrays to compare need one shape, but have {sorted(shapes)}")
+        raise ValueError(f"arrays must have the same shape, but have {sorted(shapes)}")
     if not known.any():
-        raise ValueError("there is nothing to judge: where is False or the truth NaN everywhere")
+        raise ValueError("there is nothing to score: where is False or the truth NaN everywhere")
     return [array[known] for array in arrays]
 
 

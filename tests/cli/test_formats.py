@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
 from ..commands import csv_line, low_rank, one_line, succeeded, write_csv
 
@@ -26,12 +26,12 @@ def X():  # noqa: N802
 def model(tmp_path_factory, X):
     """A model whose features have names."""
     path = tmp_path_factory.mktemp("model") / "m.omfb"
-    OMFB(3, random_state=0).fit(pd.DataFrame(X, columns=NAMES)).save(path)
+    OnlineFactorAnalysis(3, random_state=0).fit(pd.DataFrame(X, columns=NAMES)).save(path)
     return path
 
 
 def _filled(model, X):
-    loaded = OMFB.load(model)
+    loaded = OnlineFactorAnalysis.load(model)
     return loaded.complete(pd.DataFrame(X, columns=NAMES)).to_numpy()
 
 
@@ -154,7 +154,12 @@ def test_tables_keep_schema_types_and_index(server, tmp_path, X, ending):
             writer.write_table(table, max_chunksize=150)
     words = ["fit", path, "-r", 2, "--seed", 0, "-o", "m.omfb"]
     succeeded(server.run(*words, cwd=tmp_path))
-    assert list(OMFB.load(tmp_path / "m.omfb").feature_names_in_) == ["a", "b", "c", "d"]
+    assert list(OnlineFactorAnalysis.load(tmp_path / "m.omfb").feature_names_in_) == [
+        "a",
+        "b",
+        "c",
+        "d",
+    ]
     _complete(server, tmp_path, "m.omfb", path, f"y.{ending}")
     if ending == "parquet":
         filled = pq.read_table(tmp_path / "y.parquet")
@@ -185,9 +190,9 @@ def test_each_format_can_be_fitted_written_and_read_again(server, tmp_path, X, e
         done = succeeded(server.run(*words, cwd=tmp_path))
     full = _filled(tmp_path / "m.omfb", X)
     again = OMFBImputer(3, shuffle=False, random_state=0).fit(full)
-    fitted = OMFB.load(tmp_path / "n.omfb")
+    fitted = OnlineFactorAnalysis.load(tmp_path / "n.omfb")
     np.testing.assert_allclose(fitted.components_, again.components_, rtol=1e-7)
-    model = OMFB.load(tmp_path / "m.omfb").set_params(scale=True, noise="feature")
+    model = OnlineFactorAnalysis.load(tmp_path / "m.omfb").set_params(scale=True, noise="diagonal")
     frame = pd.DataFrame(full, columns=NAMES)
     back = model.inverse_transform(model.transform(frame))
     np.testing.assert_allclose(np.load(tmp_path / "back.npy"), back, rtol=1e-7, atol=1e-9)
@@ -198,7 +203,7 @@ def test_pipes_in_and_out_of_each_command(server, tmp_path, X, model):
     write_csv(tmp_path / "x.csv", X)
     stdin = {"cwd": tmp_path, "stdin": tmp_path / "x.csv"}
     succeeded(server.run("fit", "-", "-r", 3, "--seed", 0, "-q", "-o", "m.omfb", **stdin))
-    assert OMFB.load(tmp_path / "m.omfb").n_samples_seen_ == N_ROWS
+    assert OnlineFactorAnalysis.load(tmp_path / "m.omfb").n_samples_seen_ == N_ROWS
     codes = succeeded(server.run("transform", "-", "-m", model, **stdin)).stdout
     assert codes.startswith(b"omfb0,omfb1,omfb2\n")
     assert codes.count(b"\n") == N_ROWS + 1
@@ -220,7 +225,10 @@ def test_a_file_learns_as_a_pipe_does(server, tmp_path, X, model):
     succeeded(server.run("complete", "x.csv", *words, "file.omfb", "-o", "y.csv", **here))
     pipe = server.run("complete", "-", *words, "pipe.omfb", stdin=tmp_path / "x.csv", **here)
     assert (tmp_path / "y.csv").read_bytes() == succeeded(pipe).stdout
-    file, piped = OMFB.load(tmp_path / "file.omfb"), OMFB.load(tmp_path / "pipe.omfb")
+    file, piped = (
+        OnlineFactorAnalysis.load(tmp_path / "file.omfb"),
+        OnlineFactorAnalysis.load(tmp_path / "pipe.omfb"),
+    )
     np.testing.assert_array_equal(file.components_, piped.components_)
     assert list(piped.feature_names_in_) == NAMES
 

@@ -37,7 +37,7 @@ def test_it_does_what_the_library_does(server, folder):
 def test_what_shares_no_start_is_refused_and_nothing_written(server, folder):
     words = ["merge", "a.omfb", "other.omfb", "--start", "start.omfb", "-o", "none.omfb"]
     done = server.run(*words, cwd=folder)
-    assert "share no start" in one_line(done, 1)
+    assert "no common start" in one_line(done, 1)
     assert not (folder / "none.omfb").exists()
 
 

@@ -64,18 +64,20 @@ def test_what_does_not_fit_together_is_refused(server, folder):
     assert "other.parquet: other columns than" in one_line(done, 1)
     done = server.run("fit", "0.parquet", "-", "-o", "x.omfb", cwd=folder)
     assert "standard input cannot be one of several" in one_line(done, 2)
-    done = server.run("fit", "0.parquet", "-o", "x.omfb", "--lanes", 3, cwd=folder)
-    assert "--lanes is for a cluster" in one_line(done, 2)
+    done = server.run("fit", "0.parquet", "-o", "x.omfb", "--n-tasks", 3, cwd=folder)
+    assert "--n-tasks is for a cluster" in one_line(done, 2)
     words = ["--scheduler", "tcp://127.0.0.1:9"]
-    done = server.run("fit", "0.parquet", "-o", "x.omfb", *words, "--memory", 0.9, cwd=folder)
-    assert "--scheduler needs --memory 1" in one_line(done, 2)
+    done = server.run(
+        "fit", "0.parquet", "-o", "x.omfb", *words, "--forget-factor", 0.9, cwd=folder
+    )
+    assert "--scheduler needs --forget-factor 1" in one_line(done, 2)
 
 
 def test_a_cluster_learns_from_files(folder):
     with LocalCluster(
         n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0"
     ) as cluster:
-        words = ["--scheduler", cluster.scheduler_address, "--lanes", 4, "--seed", 0, "-q"]
+        words = ["--scheduler", cluster.scheduler_address, "--n-tasks", 4, "--seed", 0, "-q"]
         files = [f"{at}.parquet" for at in range(6)]
         succeeded(run("fit", *files, *words, "-o", "cluster.omfb", cwd=folder))
     fitted = OMFBImputer.load(folder / "cluster.omfb")

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from omfb import OMFB
+from omfb.cli._models import load_estimator
 
 from ..commands import RULE, leftovers, low_rank, one_line, run, start, succeeded, write_csv
 
@@ -45,10 +45,14 @@ FITS = {
         [*RULE, "--batch-size", 7, "--max-iter", 40],
     ),
     "text in order": (_csv, 0.2, [*RULE, "--no-shuffle", "--max-iter", 40, "--smooth", 0.1]),
-    "shuffled text without holes": (_csv, 0.0, [*RULE, "--max-iter", 40, "--memory", 0.99]),
+    "shuffled text without holes": (_csv, 0.0, [*RULE, "--max-iter", 40, "--forget-factor", 0.99]),
     "nothing given": (_npy, 0.2, ["--max-iter", 20]),
-    "nothing given, in time": (_csv, 0.2, ["--max-iter", 20, "--in-time"]),
-    "a decomposition without holes": (_parquet, 0.0, ["--max-iter", 40, "--decompose"]),
+    "nothing given, in time": (_csv, 0.2, ["--max-iter", 20, "--temporal"]),
+    "a decomposition without holes": (
+        _parquet,
+        0.0,
+        ["--max-iter", 40, "--estimator", "factor-analysis"],
+    ),
 }
 
 
@@ -89,7 +93,7 @@ def test_a_fit_killed_at_random_moments_ends_with_the_same_model(server, tmp_pat
         process.send_signal(signal.SIGKILL)
         process.wait()
         killed += process.returncode == -signal.SIGKILL
-        seen.append(OMFB.load(checkpoint).n_samples_seen_)
+        seen.append(load_estimator(checkpoint).n_samples_seen_)
     assert killed >= KILLS_PER_FIT - 2  # on a busy machine a process may end before it is killed
     assert all(before <= after for before, after in itertools.pairwise(seen))
 
@@ -147,7 +151,7 @@ def test_a_fit_to_a_slow_pipe_keeps_what_came_and_ends_with_the_same_model(
     process = server.start(*words, stdin=tmp_path / "pipe", **here)
     # Saved while the pipe is silent: all of the rows that came but for a part of a block.
     _wait_for((tmp_path / "run.ckpt").exists, process)
-    _wait_for(lambda: OMFB.load(tmp_path / "run.ckpt").n_samples_seen_ == kept, process)
+    _wait_for(lambda: load_estimator(tmp_path / "run.ckpt").n_samples_seen_ == kept, process)
     process.send_signal(number)
     done = process.wait()
     os.close(pipe)
@@ -176,7 +180,7 @@ def test_a_second_process_on_a_checkpoint_is_refused_until_the_first_is_dead(ser
     second = server.start(*words, **small)
     _wait_for(changed, second)
     second.send_signal(signal.SIGTERM)
-    assert "Go on with" in one_line(second.wait(), 130)
+    assert "Continue with" in one_line(second.wait(), 130)
     assert leftovers(tmp_path) == []
 
 
@@ -230,12 +234,12 @@ def test_a_learning_filter_killed_and_resumed_gives_the_same_lines(server, live,
     assert done.returncode == -signal.SIGKILL
     printed = done.stdout.splitlines(keepends=True)
     assert printed == [header, *rows[: len(printed) - 1]]
-    learned = OMFB.load(checkpoint).n_samples_seen_ - 500
+    learned = load_estimator(checkpoint).n_samples_seen_ - 500
     assert 0 < learned <= len(printed) - 1
 
     again = server.run(*words, "--resume", stdin=folder / "stream.csv", cwd=tmp_path)
     assert succeeded(again).stdout.splitlines(keepends=True) == rows[learned:]
-    assert OMFB.load(checkpoint).n_samples_seen_ == 500 + len(rows)
+    assert load_estimator(checkpoint).n_samples_seen_ == 500 + len(rows)
 
 
 def test_a_filter_answers_each_line_at_once_and_saves_while_the_pipe_is_silent(live, tmp_path):
@@ -249,7 +253,7 @@ def test_a_filter_answers_each_line_at_once_and_saves_while_the_pipe_is_silent(l
         process.stdin.flush()
         assert process.stdout.readline() == lines[number]
     _wait_for((tmp_path / "live.omfb").exists, process)
-    _wait_for(lambda: OMFB.load(tmp_path / "live.omfb").n_samples_seen_ == 504, process)
+    _wait_for(lambda: load_estimator(tmp_path / "live.omfb").n_samples_seen_ == 504, process)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=60) == 130
     message = process.communicate()[1].decode()
@@ -290,7 +294,7 @@ def _peak_memory(folder, n_rows):
         process.stdin.write(rows)
     message = process.communicate()[1].decode()
     assert process.returncode == 0, message
-    assert OMFB.load(folder / "m.omfb").n_samples_seen_ == n_rows
+    assert load_estimator(folder / "m.omfb").n_samples_seen_ == n_rows
     return int((folder / "peak").read_text()) / 1024
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from omfb import OMFB, __version__
+from omfb import OnlineFactorAnalysis, __version__
 
 from ..commands import command, low_rank, one_line, run, start, succeeded, write_csv
 
@@ -24,7 +24,9 @@ NAMES = [f"f{i}" for i in range(6)]
 def folder(tmp_path):
     X = np.round(low_rank(200, 6), 4)
     write_csv(tmp_path / "x.csv", X)
-    OMFB(2, random_state=0).fit(pd.DataFrame(X, columns=NAMES)).save(tmp_path / "m.omfb")
+    OnlineFactorAnalysis(2, random_state=0).fit(pd.DataFrame(X, columns=NAMES)).save(
+        tmp_path / "m.omfb"
+    )
     return tmp_path
 
 
@@ -61,7 +63,18 @@ def test_input_files_are_never_overwritten(server, folder):
     message = one_line(server.run("info", "m.omfb", "--atoms", "2x3", "atoms.png", cwd=folder), 2)
     assert "would be overwritten" in message
     np.save(folder / "start.npy", np.ones((2, 6)))
-    words = ["fit", "x.csv", "-r", 2, "--init", "start.npy", "-o", "start.npy"]
+    words = [
+        "fit",
+        "x.csv",
+        "-r",
+        2,
+        "--estimator",
+        "omfb",
+        "--init",
+        "start.npy",
+        "-o",
+        "start.npy",
+    ]
     assert "would be overwritten" in one_line(server.run(*words, cwd=folder), 2)
     words = ["fit", "x.csv", "-o", "new", "--log", "new"]
     assert "two purposes" in one_line(server.run(*words, cwd=folder), 2)
@@ -106,7 +119,7 @@ def test_compressed_text_is_filled_into_compressed_text(server, folder, ending):
         with pa.input_stream(str(folder / f"z.{ending}"), compression="zstd") as stream:
             assert stream.read() == filled
     succeeded(server.run("fit", f"z.{ending}", "-r", 2, "-o", "n.omfb", **here))
-    assert list(OMFB.load(folder / "n.omfb").feature_names_in_) == NAMES
+    assert list(OnlineFactorAnalysis.load(folder / "n.omfb").feature_names_in_) == NAMES
 
 
 def test_other_marks_are_filled_in_the_same_marks(server, folder):
@@ -119,7 +132,7 @@ def test_other_marks_are_filled_in_the_same_marks(server, folder):
     assert "." not in filled
     plain = filled.replace(",", ".").replace(";", ",")
     (folder / "back.csv").write_text(plain)
-    expected = OMFB.load(folder / "m.omfb").complete(pd.read_csv(folder / "x.csv"))
+    expected = OnlineFactorAnalysis.load(folder / "m.omfb").complete(pd.read_csv(folder / "x.csv"))
     np.testing.assert_allclose(pd.read_csv(folder / "back.csv"), expected, rtol=1e-9)
 
 
@@ -130,7 +143,7 @@ def test_the_command_says_what_it_took_for_what_and_quiet_says_nothing(server, f
     words = ["fit", "numbers.csv", "-r", 2, "--max-iter", 1, "-o", "n.omfb"]
     told = succeeded(server.run(*words, cwd=folder)).stderr.decode()
     assert "took the first line (0,1,2,3,4,5) for column names (--header/--no-header)" in told
-    assert OMFB.load(folder / "n.omfb").n_samples_seen_ == 200
+    assert OnlineFactorAnalysis.load(folder / "n.omfb").n_samples_seen_ == 200
     assert server.run(*words, "-q", cwd=folder).stderr == b""
     told = succeeded(server.run("fit", "n.csv", "-r", 2, "-o", "n.omfb", cwd=folder)).stderr
     assert b"not numbers, so not features: column text (--columns)" in told
@@ -138,12 +151,12 @@ def test_the_command_says_what_it_took_for_what_and_quiet_says_nothing(server, f
     assert "Did you mean 'f1'" in one_line(server.run(*words, cwd=folder), 1)
     words = ["fit", "x.csv", "-r", 2, "-q", "-o", "n.omfb", "--columns", "f*", "--exclude", "f3,1"]
     succeeded(server.run(*words, cwd=folder))
-    names = list(OMFB.load(folder / "n.omfb").feature_names_in_)
+    names = list(OnlineFactorAnalysis.load(folder / "n.omfb").feature_names_in_)
     assert names == ["f1", "f2", "f4", "f5"]
 
 
 def test_errors_use_the_words_of_the_command_line(server, folder):
-    words = ["fit", "x.csv", "-o", "n", "--memory", 0, "--smooth", 1]
+    words = ["fit", "x.csv", "-o", "n", "--estimator", "omfb", "--smooth", 1]
     message = one_line(server.run(*words, cwd=folder), 2)
     assert "(--no-shuffle)" in message
     assert "shuffle=" not in message

@@ -44,7 +44,7 @@ def test_models_are_merged_alike_after_they_were_saved(estimator, rng, tmp_path)
 def test_models_that_were_fitted_apart_are_refused(rng):
     X = rows(rng, 1000, 12)
     start, one, other = (OMFBImputer(3, random_state=0).fit(X[at:]) for at in (0, 100, 200))
-    with pytest.raises(ValueError, match="cannot be merged: they share no start"):
+    with pytest.raises(ValueError, match="cannot be merged: they have no common start"):
         omfb.merge([one, other], start)
     with pytest.raises(ValueError, match="nothing to merge"):
         omfb.merge([], start)

@@ -246,7 +246,7 @@ def test_the_running_error_is_told_after_several_passes(rng, missing):
     X += 0.3 * rng.standard_normal(X.shape)
     X[rng.random(X.shape) < missing] = np.nan
     once, twice = (OnlineFactorAnalysis(random_state=0, max_iter=n).fit(X) for n in (1, 2))
-    assert 0.5 * once.prequential_error_ < twice.prequential_error_ <= once.prequential_error_
+    assert 0.5 < twice.prequential_error_ / once.prequential_error_ < 1.05
 
 
 @PREDICTIVE
@@ -256,7 +256,7 @@ def test_the_error_of_a_complete_table_is_that_of_its_first_pass(rng, estimator,
     X = rows(rng, 300)
     once = estimator(random_state=0, temporal=temporal, max_iter=1).fit(X)
     often = estimator(random_state=0, temporal=temporal).fit(X)
-    assert often.n_iter_ == 3
+    assert often.n_iter_ == 2
     assert often.prequential_error_ == once.prequential_error_ > 0.0
 
 
@@ -265,7 +265,7 @@ def test_the_error_of_a_short_table_is_not_that_of_a_few_rows(seed):
     """Of the last of three passes hardly a row is judged, or none: an error of 0."""
     X = rows(np.random.default_rng(seed), 420, 5, holes=0.15)
     once, often = (OMFBImputer(random_state=0, max_iter=n).fit(X) for n in (1, None))
-    assert often.n_iter_ == 3
+    assert often.n_iter_ == 2
     assert often.prequential_error_ == pytest.approx(once.prequential_error_, rel=0.4)
 
 
@@ -283,7 +283,7 @@ def test_new_rows_after_several_passes_are_new_evidence():
     X = np.where(rng.random(Y.shape) < 0.2, np.nan, Y)
     stream = OnlineFactorAnalysis(random_state=0).partial_fit(X[:6000])
     model = OnlineFactorAnalysis(random_state=0).fit(X[:100])
-    assert model.n_iter_ == 3
+    assert model.n_iter_ == 2
     model.partial_fit(X[100:6000])
     assert model.score(Y[6000:]) == pytest.approx(stream.score(Y[6000:]), abs=0.005)
 

@@ -210,7 +210,7 @@ def test_compressed_text_goes_on_from_any_position(tmp_path, frame, name, monkey
     for (a, _), (b, _) in zip(blocks[3:], rest, strict=True):
         np.testing.assert_array_equal(a, b)
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(DataError, match="not a whole compressed file"):
+    with pytest.raises(DataError, match="not a complete compressed file"):
         _rows(open_stream(path))
 
 

@@ -81,7 +81,7 @@ def test_an_array_that_announces_more_rows_than_it_has_is_refused(tmp_path):
             _zip(tmp_path / name, X=content)
         else:
             (tmp_path / name).write_bytes(content)
-        with pytest.raises(DataError, match=r"not a whole .np[yz] file"):
+        with pytest.raises(DataError, match=r"not a complete .np[yz] file"):
             open_stream(tmp_path / name)
 
 
@@ -103,7 +103,7 @@ def test_damaged_lzma_in_an_archive_is_refused(tmp_path):
     content = bytearray(path.read_bytes())
     content[3000:3100] = b"\xff" * 100
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"not a whole .npz file"):
+    with pytest.raises(DataError, match=r"not a complete .npz file"):
         OMFB(1).fit(path)
 
 
@@ -112,7 +112,7 @@ def test_odd_notes_of_pandas_do_no_harm(tmp_path, notes):
     table = pa.table({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     pq.write_table(table.replace_schema_metadata({"pandas": notes}), tmp_path / "x.parquet")
     if notes == "{":
-        with pytest.raises(DataError, match="not a whole Parquet file"):
+        with pytest.raises(DataError, match="not a complete Parquet file"):
             open_stream(tmp_path / "x.parquet")
     else:
         assert open_stream(tmp_path / "x.parquet").feature_names == ["a", "b"]

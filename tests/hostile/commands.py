@@ -10,7 +10,8 @@ from .processes import run
 WORDS = [
     "", "-", "--", "0", "1", "2", "-1", "0.5", "1.5", "nan", "inf", "1e400", "9" * 400, "x", "a b",
     "\x1b[31mred", "../out", "/dev/null", "f0", "f*", "f?", "f0,f1", "1-3", "3-1", "99", "f9",
-    "csv", "ndjson", "data", "random", "ä", "\u202e", "-999,?", ",", ";", ".", "isotropic", "diagonal",
+    "csv", "ndjson", "data", "random", "ä", "\u202e", "-999,?", ",", ";", ".", "isotropic",
+    "diagonal",
     "1rows", "0s", "2m", "1e5rows", "true", "no such", "a.csv", "b.csv", "a.npy", "m.omfb",
     "a.parquet", "out.csv", "out.npy", "new.omfb", "[", "f[0-2]", "{}", "%s",
 ]  # fmt: skip

@@ -65,9 +65,7 @@ PARAMETERS = {
 @pytest.mark.filterwarnings("ignore:Never observed")
 def test_a_fit_that_is_resumed_ends_with_the_same_bits(tmp_path, small_blocks, name, n_blocks):
     X = low_rank(300, 8)
-    model = OMFB(
-        **{"n_components": 4, "max_iter": 3, "random_state": 0, **PARAMETERS[name]}
-    )
+    model = OMFB(**{"n_components": 4, "max_iter": 3, "random_state": 0, **PARAMETERS[name]})
     whole = model.fit(X).components_
     error, seen = model.prequential_error_, model.n_samples_seen_
     checkpoint = tmp_path / "fit.ckpt"

@@ -85,7 +85,7 @@ def test_every_picture_has_words(html):
     assert len(charts) == 2
     assert all(len(attributes["alt"]) > 10 for attributes in pictures)
     assert all(len(attributes["aria-label"]) > 50 for attributes in charts)
-    assert "omfb, memory=1" in charts[0]["aria-label"]
+    assert "omfb, forget_factor=1" in charts[0]["aria-label"]
 
 
 def test_charts_take_the_colours_of_the_page(html):

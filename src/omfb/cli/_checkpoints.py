@@ -11,16 +11,20 @@ if TYPE_CHECKING:
     from ..learner.checkpoints import Checkpoints
 
 ADVICE = {
-    "exists": "Add --resume to go on, or delete it",
+    "exists": "Add --resume to continue, or delete it",
     "finished": "Use it as a model",
     "parameters": "Give the same options as before, or another --checkpoint",
     "data": "Give the same data, or another --checkpoint",
 }
 
 
+# How often a checkpoint is written.
+EVERY = "30s"
+
+
 @contextmanager
-def usage_errors() -> Iterator[None]:
-    """Let what is wrong with a checkpoint be an error of usage, with the options to change."""
+def checkpoint_errors() -> Iterator[None]:
+    """Turn what is wrong with a checkpoint into an error of usage that names the options."""
     from ..learner.checkpoints import CheckpointError
 
     try:
@@ -29,27 +33,32 @@ def usage_errors() -> Iterator[None]:
         raise UsageError(f"{error.problem}. {ADVICE[error.kind]}") from None
 
 
-def check_options(checkpoint: Path | None, resume: bool, every: str) -> None:
-    """Refuse options that do not go together."""
+def checked_every(checkpoint: Path | None, resume: bool, every: str | None) -> str:
+    """How often to write the checkpoint; options that do nothing together are refused."""
     from ..learner.checkpoints import interval
 
     if resume and checkpoint is None:
-        raise UsageError("--resume needs --checkpoint FILE, the file to go on from")
+        raise UsageError("--resume needs --checkpoint FILE, the file to continue from")
+    if every is None:
+        return EVERY
+    if checkpoint is None:
+        raise UsageError("--every says how often to write --checkpoint FILE: add that")
     try:
         interval(every)
     except ValueError:
         raise UsageError(
             f"--every must be like 30s, 5m, 1h or 10000rows, not {every[:80]!r}"
         ) from None
+    return every
 
 
 @contextmanager
 def held(
-    checkpoint: Path | None, resume: bool, every: str, header: dict[str, Any]
+    checkpoint: Path | None, resume: bool, every: str | None, header: dict[str, Any]
 ) -> Iterator["Checkpoints"]:
     """Hold the checkpoint of a filter for this process."""
     from ..learner.checkpoints import Checkpoints
 
-    check_options(checkpoint, resume, every)
-    with usage_errors(), Checkpoints(checkpoint, every, header, resume=resume) as saver:
+    every = checked_every(checkpoint, resume, every)
+    with checkpoint_errors(), Checkpoints(checkpoint, every, header, resume=resume) as saver:
         yield saver

@@ -1,37 +1,49 @@
 """Files that a Dask cluster learns from."""
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ._errors import UsageError
-from ._options import PIPE, ReadingOptions
+from ._options import PIPE, ReadingOptions, as_reading
+
+if TYPE_CHECKING:
+    from ..adapters.dask.by_rows import RoundSource
+    from ..estimators.base import BaseFactorizer
 
 
 def at_scheduler(
-    data: list[str], reading: ReadingOptions, model: Any, address: str, lanes: int | None
-) -> Any:
+    data: list[str], reading: ReadingOptions, model: "BaseFactorizer", address: str,
+    n_tasks: int | None,
+) -> "RoundSource":  # fmt: skip
     """The files as rounds of the cluster that has a scheduler at an address."""
     try:
         from distributed import Client
     except ModuleNotFoundError:
         raise UsageError("--scheduler needs Dask: pip install 'omfb[dask]'") from None
-    from ..adapters.dask.by_rows import Rounds
+    from ..adapters.dask.by_rows import RoundSource
     from ..core.checks import checked_count
-    from ..estimators.parameters import plan_of
-    from ..formats import ManyFiles, Reading
+    from ..formats import MultiFileSource
 
     if PIPE in data:
         raise UsageError("--scheduler needs files that all workers can read, not standard input")
-    plan = plan_of(model)
-    if not plan.engine.adds_up(plan.rule):
-        raise UsageError("--scheduler needs --memory 1, without --shrink and --smooth of a rule")
+    if not _is_mergeable(model):
+        only_omfb = ", without --shrink and --smooth" if "shrink" in model.get_params() else ""
+        raise UsageError(f"--scheduler needs --forget-factor 1{only_omfb}")
     try:
-        lanes = None if lanes is None else checked_count("--lanes", lanes, "side by side")
+        if n_tasks is not None:
+            n_tasks = checked_count("--n-tasks", n_tasks, "how many learn at the same time")
         client = Client(address, timeout=10, set_as_default=False)
     except (TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
     except OSError as error:
         raise UsageError(f"--scheduler {address}: no scheduler answers ({error})") from None
-    options = {name: value for name, value in reading._asdict().items() if name != "format"}
     paths = [Path(name).resolve() for name in data]  # workers have folders of their own
-    return Rounds.of_files(ManyFiles(paths, Reading.of(**options)), client, lanes)
+    return RoundSource.of_files(MultiFileSource(paths, as_reading(reading)), client, n_tasks)
+
+
+def _is_mergeable(model: "BaseFactorizer") -> bool:
+    from ..core.engines import ENGINES
+
+    config = model.checked_config()
+    engine = next(each for each in ENGINES.values() if isinstance(config, each.config_type))
+    return engine.is_mergeable(config)

@@ -4,13 +4,19 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 import typer
 
 DATA, USAGE, INTERRUPTED = 1, 2, 130
+# SIGHUP is what a closing terminal sends; Windows has none.
+SIGNALS = [
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+]
 STANDARD = {0: "standard input", 1: "standard output"}
 
 
@@ -23,13 +29,13 @@ class StoppedError(Exception):
 
 
 def say(message: str) -> None:
-    """A line on stderr; nobody hears it where that is closed."""
+    """Print a line on stderr, if that is open."""
     if sys.stderr is not None:
         print(printable(message), file=sys.stderr, flush=True)
 
 
 def printable(text: str) -> str:
-    """The text with whatever could steer a terminal shown escaped."""
+    """The text with control characters escaped: a terminal would obey them."""
     if text.isprintable():
         return text
     return "".join(
@@ -87,6 +93,15 @@ def in_options(error: Exception) -> str:
     return error.shown(option) if isinstance(error, HintedError) else str(error)
 
 
+@contextmanager
+def usage_errors() -> Iterator[None]:
+    """Turn errors about parameters into errors of usage."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        raise UsageError(in_options(error)) from None
+
+
 def _fail(message: str, code: int) -> NoReturn:
     say("omfb: " + " ".join(message.split()))
     raise typer.Exit(code)
@@ -100,7 +115,7 @@ def system_error(error: OSError) -> str:
 
 
 def drop_stdout() -> None:
-    """Nobody reads any more: end as if all had been read, also when Python flushes at exit."""
+    """The reader has gone: end as if all had been read, also when Python flushes at exit."""
     try:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except (OSError, ValueError, AttributeError):
@@ -134,22 +149,33 @@ def refuse_other_files(path: Any, kind: str, beginning: bytes) -> None:
                 raise UsageError(f"{path}: is no {kind}, so it is left alone; name another file")
 
 
+def refuse_replacing(path: Path, force: bool) -> None:
+    """Refuse to write a model in place of a file that is not one, unless forced."""
+    from ..persistence.modelfile import is_model_file
+
+    if not force and path.is_file() and path.stat().st_size > 0 and not is_model_file(path):
+        raise UsageError(f"{path}: exists and is not a model; name another file, or add --force")
+
+
 def _is_device(path: str) -> bool:
     return os.path.exists(path) and not os.path.isfile(path)
 
 
 class StopSignal:
-    """Turns Ctrl-C and SIGTERM into a flag that is looked at between blocks."""
+    """Turns Ctrl-C, SIGTERM and SIGHUP into a flag that is looked at between blocks."""
 
     def __init__(self) -> None:
         self.requested = False
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "StopSignal":
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in SIGNALS:
+            ignored = signal.getsignal(number) is signal.SIG_IGN
+            if ignored and number not in (signal.SIGINT, signal.SIGTERM):  # by nohup
+                continue
             try:
                 self._before[number] = signal.signal(number, self._note)
-            except ValueError:  # not in the main thread: nobody can press Ctrl-C there
+            except ValueError:  # only the main thread receives signals
                 return self
         return self
 

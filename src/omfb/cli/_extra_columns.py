@@ -45,8 +45,8 @@ class ExtraColumns:
         """Refuse a model that has no uncertainty."""
         if self.needs_std and not learner.engine.has_uncertainty:
             raise UsageError(
-                "the model is of the paper's algorithm, which estimates no noise: --std, "
-                "--interval and --report need another one"
+                "a model of --estimator omfb estimates no noise: --std, --interval and --report "
+                "need another one"
             )
 
     def names(self, features: list[str]) -> list[str]:
@@ -80,7 +80,7 @@ class ExtraColumns:
         columns: list[Any] = [prediction.std] if self._std else []
         if self._level is not None:
             low, high = prediction.interval(self._level)
-            columns += [np.where(missing, allowed(side), prediction.mean) for side in (low, high)]
+            columns += [np.where(missing, allowed(side), np.nan) for side in (low, high)]
         if not columns:
             return np.empty((len(rows), 0))
         with quiet():

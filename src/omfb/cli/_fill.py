@@ -115,7 +115,7 @@ class Filler:
 
 
 class Bar:
-    """How far a command is, on stderr if that is a terminal."""
+    """A progress bar on stderr, if that is a terminal."""
 
     def __init__(self, what: str, quiet: bool) -> None:
         self._rich: Any = None
@@ -141,7 +141,7 @@ class Bar:
             self._rich.stop()
 
     def update(self, n_rows: int, done: float | None) -> None:
-        """So many rows more, with which this share of all is done."""
+        """Count more rows, with which this share of all is done."""
         self._rows += n_rows
         if self._rich is not None:
             total = None if done is None else 1.0

@@ -1,77 +1,113 @@
 """A model from a file, and data that fit it."""
 
-from collections.abc import Callable
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ._errors import UsageError, say
+from ._estimators import DEFAULT, estimators
 from ._options import ReadingOptions, open_data
 
 if TYPE_CHECKING:
+    from ..estimators.base import BaseFactorizer
+    from ..formats import TableSource
     from ..learner.learner import Learner
 
-
-def load_model(path: Path) -> "Learner":
-    """The learner of a model file or checkpoint, under the rule that its parameters say."""
-    return learner_of(load_estimator(path))
+# What the header of a model file says of the estimator.
+KEPT = ("class", "parameters", "n_iter")
 
 
-def learner_of(model: Any) -> "Learner":
-    """The learner of an estimator, under the rule that its parameters say."""
-    from ..estimators.parameters import plan_of
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a model file or checkpoint holds.
 
-    learner: Learner = model.learner_
-    plan = plan_of(model, found=learner.rule)
-    return learner.under(plan.rule) if plan.engine is learner.engine else learner
+    Attributes
+    ----------
+    estimator : BaseFactorizer
+        Of the class that the file names.
+    learner : Learner
+        The estimator's learner, under the config that its parameters describe.
+    missing : str or None
+        What stood for a missing value in the data of the fit, as ``--missing`` takes it.
+    """
+
+    estimator: "BaseFactorizer"
+    learner: "Learner"
+    missing: str | None
+
+    @property
+    def allowed(self) -> Callable[[Any], Any]:
+        """Makes predicted values such as the estimator's parameters allow them."""
+        from ..estimators.predictive import PredictiveFactorizer
+
+        estimator = self.estimator
+        if isinstance(estimator, PredictiveFactorizer):
+            return estimator.allowed
+        return lambda values: values
 
 
-def load_estimator(path: Path) -> Any:
-    """The estimator of a model file, of the class that the file tells."""
-    from ..estimators.imputer import OMFBImputer
-    from ..estimators.omfb import OMFB
-    from ..persistence import read_model
+def load_model(path: Path, *, robust: bool = True) -> Model:
+    """The model of a file.
 
-    fills = read_model(path)[0].get("class") == OMFBImputer.__name__
-    return (OMFBImputer if fills else OMFB).load(path)
+    Parameters
+    ----------
+    path : Path
+    robust : bool, default=True
+        False is to take no entry for an outlier, whatever the model says.
+    """
+    estimator = load_estimator(path)
+    if not robust:
+        if "robust" not in estimator.get_params():
+            raise UsageError("--no-robust: a model of --estimator omfb takes nothing for outliers")
+        estimator.set_params(robust=False)
+    learner = estimator.learner_.with_config(estimator.current_config())
+    return Model(estimator.adopt(learner), learner, missing_of(header_of(path)))
 
 
-def allowed_by(model: Any) -> Callable[[Any], Any]:
-    """What makes filled values such as an estimator allows."""
-    from ..estimators.imputer import OMFBImputer, within_bounds
-
-    return (
-        partial(within_bounds, model) if isinstance(model, OMFBImputer) else lambda values: values
-    )
-
-
-def without_outliers(learner: "Learner") -> "Learner":
-    """The learner, taking no entry for an outlier from now on."""
-    from ..core.factor.state import Model
-    from ..learner.learner import Learner
-
-    now = learner.now
-    if not isinstance(now.state, Model):
-        return learner
-    settings = replace(now.state.settings, outliers=False)
-    state = learner.engine.with_rule(now.state, settings)
-    snapshot = replace(learner.snapshot(), rule=settings, now=replace(now, state=state))
-    return Learner.from_snapshot(snapshot)
+def load_estimator(path: Path) -> "BaseFactorizer":
+    """The estimator of a model file, of the class that the file names."""
+    classes = estimators()
+    by_name = {cls.__name__: cls for cls in classes.values()}
+    return by_name.get(str(header_of(path).get("class")), classes[DEFAULT]).load(path)
 
 
 def header_of(path: Path) -> dict[str, Any]:
-    """What a model file says of the estimator: what is written from its learner says the same."""
+    """What a model file says besides its learner: files that are written from it say the same."""
     from ..persistence import read_model
 
     header = read_model(path)[0]
-    return {name: header[name] for name in ("class", "parameters", "n_iter") if name in header}
+    kept = {name: value for name, value in header.items() if name in KEPT}
+    missing = _missing(header)
+    return {**kept, "reading": {"missing": missing}} if missing else kept
+
+
+def missing_of(header: dict[str, Any]) -> str | None:
+    """What ``fit --missing`` was given, by `header_of`."""
+    return ",".join(header["reading"]["missing"]) if "reading" in header else None
+
+
+def _missing(header: dict[str, Any]) -> list[str]:
+    """The words for a missing value in a model file, or in the fingerprint of a checkpoint."""
+    reading, source = header.get("reading"), header.get("source")
+    words = reading.get("missing") if isinstance(reading, dict) else None
+    if words is None and isinstance(source, dict) and isinstance(source.get("cells"), list):
+        words = source["cells"][2:]  # after the marks: see `Reading.cells`
+    if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+        return []
+    return words
 
 
 def open_for(
-    learner: "Learner", data: str, reading: ReadingOptions, quiet: bool = False,
+    model: Model, data: str, reading: ReadingOptions, quiet: bool = False,
     on_idle: Callable[[], None] | None = None,
-) -> Any:  # fmt: skip
+) -> "TableSource":  # fmt: skip
     """The data, their columns found by the names of the model's features."""
+    learner = model.learner
+    if reading.missing is None and model.missing is not None:
+        reading = reading._replace(missing=model.missing)
+        if not quiet:
+            say(f"omfb: {model.missing} means missing, as in the fit of the model (--missing)")
     width = learner.n_features
     source = open_data(
         data, reading, model_features=learner.feature_names, model_width=width, on_idle=on_idle,
@@ -81,7 +117,7 @@ def open_for(
     return source
 
 
-def check_width(source: Any, expected: int, of_what: str) -> None:
+def check_width(source: "TableSource", expected: int, of_what: str) -> None:
     """Refuse data of another width than the model's."""
     from ..streams import DataError
 
@@ -92,7 +128,7 @@ def check_width(source: Any, expected: int, of_what: str) -> None:
         )  # fmt: skip
 
 
-def blocks_of(source: Any) -> Any:
+def blocks_of(source: "TableSource") -> Iterator[Any]:
     """The blocks of a source, in order and finite."""
     for rows, _ in source.in_order():
         yield rows

@@ -2,13 +2,14 @@
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ._errors import StoppedError, StopSignal
 from ._fill import ROWS_BEFORE, Filler
 from ._options import standard_output
 
 if TYPE_CHECKING:
+    from ..formats._lines import PipeSource
     from ..learner.checkpoints import Checkpoints
 
 
@@ -19,7 +20,9 @@ class Filter:
     written only between two lines.
     """
 
-    def __init__(self, source: Any, filler: Filler, saver: "Checkpoints", stop: StopSignal) -> None:
+    def __init__(
+        self, source: "PipeSource", filler: Filler, saver: "Checkpoints", stop: StopSignal
+    ) -> None:
         self._source, self._filler, self._saver = source, filler, saver
         self._stop = stop
         self._done = 0
@@ -91,7 +94,7 @@ class Filter:
         self._saved = self._done
 
     def _leave(self) -> None:
-        """Save what was learned, and say how to go on."""
+        """Save what was learned, and say how to continue."""
         self._save()
         if self._saver.path is None:
             raise StoppedError(f"interrupted after {self._done} rows")

@@ -1,7 +1,7 @@
 """`omfb complete`."""
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,9 +17,12 @@ from ._errors import (
 )
 from ._extra_columns import ExtraColumns
 from ._fill import Bar, Filler
-from ._models import allowed_by, header_of, learner_of, load_estimator, open_for, without_outliers
+from ._models import header_of, load_model, open_for
 from ._options import PIPE, Checkpoint, Data, Every, Model, Out, Quiet, ReadingOptions, reads_data
 from ._writing import bytes_to, output_format, table_to
+
+if TYPE_CHECKING:
+    from ..formats import TableSource
 
 
 @guarded
@@ -29,13 +32,15 @@ def complete(
     model: Model,
     output: Out = "-",
     std: Annotated[
-        bool, typer.Option("--std", help="Add the deviation of each value: columns NAME_std.")
+        bool,
+        typer.Option("--std", help="Add the standard deviation of each value: columns NAME_std."),
     ] = False,
     interval: Annotated[
         float | None,
         typer.Option(
             metavar="LEVEL",
-            help="Add bounds that hold a value with this probability: NAME_low, NAME_high.",
+            help="Add bounds that contain a filled value with this probability (0.9): columns "
+            "NAME_low and NAME_high, empty where the value is observed.",
             show_default=False,
         ),
     ] = None,
@@ -43,16 +48,16 @@ def complete(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Write what was filled and taken for outliers, by column; - prints it.",
+            help="Write how much was filled, and what counted as outliers, by column; - prints it.",
             show_default=False,
         ),
     ] = None,
-    outliers: Annotated[
-        bool, typer.Option("--outliers/--no-outliers", help="Whether outliers count as missing.")
-    ] = True,
+    no_robust: Annotated[
+        bool, typer.Option("--no-robust", help="Take no value for an outlier.")
+    ] = False,
     learn: Annotated[bool, typer.Option("--learn", help="Learn from each row, too.")] = False,
     checkpoint: Checkpoint = None,
-    every: Every = "30s",
+    every: Every = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Skip the rows of a pipe that a checkpoint has seen.")
     ] = False,
@@ -60,24 +65,26 @@ def complete(
     *,
     reading: ReadingOptions,
 ) -> None:
-    """Fill the missing values of a file or pipe; what is observed stays as it is, bit for bit.
+    """Fill the missing values of a file or pipe; observed values stay as they are, bit for bit.
 
     Columns are found by the names of the model's features; other columns, order and types are
     kept. With - for both it is a filter: each line is filled and written at once.
 
     With --learn each row is filled by a model that has learned from the rows up to it, and
-    --checkpoint keeps that model. A filter that was killed goes on with --resume when the same
+    --checkpoint keeps that model. A filter that was killed continues with --resume when the same
     input is piped in again: rows that the checkpoint has seen are skipped.
 
-    Observed values have a deviation of 0 and are their own bounds.
+    Observed values have a standard deviation of 0, and no bounds.
 
     For example:
 
-        omfb complete ratings.csv -m model.omfb -o filled.csv
+        omfb complete table.csv -m model.omfb -o filled.csv
 
-        omfb complete ratings.csv -m model.omfb -o filled.csv --interval 0.9 --report report.txt
+        omfb complete table.csv -m model.omfb -o filled.csv --interval 0.9
 
-        cat ratings.csv | omfb complete - -m model.omfb --learn > filled.csv
+        omfb complete table.csv -m model.omfb -o filled.csv --report report.txt
+
+        cat table.csv | omfb complete - -m model.omfb --learn > filled.csv
     """
     from ..streams import errors_about
 
@@ -85,7 +92,7 @@ def complete(
     if checkpoint is not None and not learn:
         raise UsageError("--checkpoint keeps what --learn learns: add --learn, or leave it out")
     if resume and not both:
-        raise UsageError("--resume goes on with a pipe (- for both); files are done as a whole")
+        raise UsageError("--resume continues a pipe (- for both); files are filled as a whole")
     if report == PIPE and output == PIPE:
         raise UsageError("--report - and the table cannot both be printed: name a file for one")
     extra = ExtraColumns(std, interval, report is not None)
@@ -94,32 +101,33 @@ def complete(
         refuse_other_files(report, "report", b"column ")
     with StopSignal() as stop, held(checkpoint, resume, every, {}) as saver:
         start = checkpoint if saver.exists and checkpoint is not None else model
-        estimator = load_estimator(start)
-        fitted = learner_of(estimator) if outliers else without_outliers(learner_of(estimator))
-        extra.check(fitted)
+        loaded = load_model(start, robust=not no_robust)
+        extra.check(loaded.learner)
         if learn and checkpoint is None and not quiet:
-            say("omfb: what is learned will be forgotten; --checkpoint FILE keeps it")
+            say("omfb: what is learned will be lost; --checkpoint FILE keeps it")
         saver.header = header_of(start)
-        source = open_for(fitted, data, reading, quiet, stop.check)
+        source = open_for(loaded, data, reading, quiet, stop.check)
         with errors_about(source), Bar("filling", quiet or both) as bar:
-            filler = Filler(fitted, learn, stop, bar, extra, allowed_by(estimator))
+            filler = Filler(loaded.learner, learn, stop, bar, extra, loaded.allowed)
             _check_names(source, filler.further_names)
             if both:
+                from ..formats._lines import PipeSource
                 from ._pipe import Filter
 
+                assert isinstance(source, PipeSource)
                 Filter(source, filler, saver, stop).run(_rows_seen(start) if saver.exists else 0)
             else:
                 _complete_file(source, filler, output)
         if not both:
-            saver.save(fitted.snapshot())
+            saver.save(loaded.learner.snapshot())
     if report is not None:
         names = source.feature_names or [f"x{i}" for i in range(source.n_features)]
         with bytes_to(report) as stream:
             stream.write(extra.report([printable(name) for name in names]).encode())
 
 
-def _check_names(source: Any, further: list[str]) -> None:
-    """Refuse further columns where the table has some of that name already."""
+def _check_names(source: "TableSource", further: list[str]) -> None:
+    """Refuse extra columns where the table has some of that name already."""
     known = set(source.column_names)
     for name in further:
         if name in known:
@@ -135,8 +143,8 @@ def _rows_seen(checkpoint: Path) -> int:
     return int(pipe["rows"])
 
 
-def _complete_file(source: Any, filler: Filler, output: str) -> None:
-    """Fill by the way that keeps most of what the file is."""
+def _complete_file(source: "TableSource", filler: Filler, output: str) -> None:
+    """Fill in the way that keeps as much of the file as possible."""
     given = source.format
     target = output_format(output, piped=given.name if given.of_lines else "csv")
     if filler.further_names and not target.names_columns:
@@ -151,7 +159,7 @@ def _complete_file(source: Any, filler: Filler, output: str) -> None:
         _convert(source, filler, output)
 
 
-def _convert(source: Any, filler: Filler, output: str) -> None:
+def _convert(source: "TableSource", filler: Filler, output: str) -> None:
     """Fill into a file of another kind, which must have room for all columns."""
     import numpy as np
 

@@ -2,30 +2,55 @@
 
 import shlex
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ._checkpoints import check_options, usage_errors
+from ._checkpoints import checked_every, checkpoint_errors
 from ._cluster import at_scheduler
 from ._errors import (
     StoppedError,
     StopSignal,
     UsageError,
     guarded,
-    in_options,
     refuse_overwriting,
+    refuse_replacing,
     say,
+    usage_errors,
 )
-from ._options import Checkpoint, DataFiles, Every, Quiet, ReadingOptions, open_data, reads_data
+from ._estimators import DEFAULT, new_estimator
+from ._options import (
+    Checkpoint,
+    DataFiles,
+    Every,
+    Force,
+    Quiet,
+    ReadingOptions,
+    open_files,
+    reads_data,
+)
+from ._saving import save_model
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from ..adapters.dask.by_rows import RoundSource
+    from ..estimators.base import BaseFactorizer
+    from ..formats import MultiFileSource, TableSource
+    from ..learner.fit_stream import Progress
+
+    FitSource = TableSource | MultiFileSource | RoundSource
+
+MODEL, PREDICTIVE = "Model", "Model: --estimator imputer or factor-analysis"
+IMPUTER, PAPER = "Model: --estimator imputer", "Model: --estimator omfb"
+CLUSTER = "Cluster"
 
 
-def _found(help: str, *names: str) -> Any:
-    """An option whose value is found from the data unless it is given."""
-    return typer.Option(*names, help=f"{help} Found from the data.", show_default=False)
+def _option(help: str, *names: str, panel: str = MODEL, **more: Any) -> Any:
+    """An option that is a parameter of the estimator; None is the estimator's default."""
+    return typer.Option(*names, help=help, show_default=False, rich_help_panel=panel, **more)
 
 
 @guarded
@@ -35,67 +60,129 @@ def fit(
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The model file to write.", show_default=False)
     ],
-    components: Annotated[int | None, _found("Components, at most.", "--components", "-r")] = None,
-    lam: Annotated[float | None, _found("How stiffly the dictionary stays.")] = None,
-    memory: Annotated[float, typer.Option(help="From 0 (the paper's rule) to 1.")] = 1.0,
-    ridge: Annotated[float | None, _found("Pull of a code towards zero.")] = None,
-    smooth: Annotated[float | None, _found("Pull of a code towards the one before.")] = None,
-    shrink: Annotated[float | None, _found("Pull of the dictionary towards zero.")] = None,
-    inner_iter: Annotated[int | None, _found("Alternations for each update.")] = None,
-    batch_size: Annotated[int | None, _found("Rows that share an update.")] = None,
-    max_iter: Annotated[int | None, _found("Passes over the data.")] = None,
-    decompose: Annotated[
-        bool,
+    estimator: Annotated[
+        str,
         typer.Option(
-            "--decompose",
-            help="Fit a decomposition (OMFB: least squares in the data's own units) instead of a "
-            "model to fill tables with (OMFBImputer: all columns treated alike).",
+            metavar="NAME",
+            help="What to fit. imputer: a model that fills tables, whose columns may have any "
+            "units. factor-analysis: the same model in the data's own units, for codes. omfb: the "
+            "paper's algorithm, which estimates nothing else.",
         ),
+    ] = DEFAULT,
+    checkpoint: Checkpoint = None,
+    every: Every = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue from the checkpoint, if it exists.")
     ] = False,
+    log: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Append a JSON line per second.", show_default=False),
+    ] = None,
+    force: Force = False,
+    quiet: Quiet = False,
+    n_components: Annotated[
+        int | None,
+        _option(
+            "Number of components; for imputer and factor-analysis the largest number, of which "
+            "they use those that the data need.",
+            "--n-components",
+            "-r",
+        ),
+    ] = None,
+    forget_factor: Annotated[
+        float | None,
+        _option(
+            "Weight that the past keeps with each row. 1 forgets nothing (default; 0 for omfb), "
+            "0.99 remembers about 100 rows."
+        ),
+    ] = None,
+    max_iter: Annotated[
+        int | None,
+        _option("Passes over the data. Default: 1; 2 over short tables, except for omfb."),
+    ] = None,
+    tol: Annotated[
+        float | None, _option("Stop when a pass lowers the error by less than this share.")
+    ] = None,
+    shuffle: Annotated[
+        bool | None,
+        _option("Whether rows are taken in random order (default).", "--shuffle/--no-shuffle"),
+    ] = None,
+    seed: Annotated[
+        int | None, _option("Seed of the random numbers.", metavar="SEED", min=0, max=2**32 - 1)
+    ] = None,
     center: Annotated[
         bool | None,
-        typer.Option("--center/--no-center", help="Learn a mean; yes.", show_default=False),
+        _option("Whether a mean is learned (default).", "--center/--no-center", panel=PREDICTIVE),
     ] = None,
     scale: Annotated[
         bool | None,
-        typer.Option(
+        _option(
+            "Whether each column is measured in its own standard deviation (default for imputer).",
             "--scale/--no-scale",
-            help="Measure columns in deviations of their own; yes, unless --decompose.",
-            show_default=False,
+            panel=PREDICTIVE,
         ),
     ] = None,
     noise: Annotated[
         str | None,
-        typer.Option(
-            metavar="shared|feature",
-            help="Whether columns share one noise; feature, unless --decompose.",
-            show_default=False,
+        _option(
+            "Whether all columns share one noise variance (default for factor-analysis), or have "
+            "one each (default for imputer).",
+            metavar="isotropic|diagonal",
+            panel=PREDICTIVE,
         ),
     ] = None,
-    outliers: Annotated[
-        bool, typer.Option("--outliers/--no-outliers", help="Whether outliers count as missing.")
-    ] = True,
-    in_time: Annotated[
+    robust: Annotated[
         bool | None,
-        typer.Option(
-            "--in-time/--no-in-time",
-            help="Whether neighbouring rows belong together; found from a column of dates.",
-            show_default=False,
+        _option(
+            "Whether values far from what the rest of their row predicts count as missing, where "
+            "that helps (default).",
+            "--robust/--no-robust",
+            panel=PREDICTIVE,
         ),
     ] = None,
-    tol: Annotated[float, typer.Option(help="Stop when a pass gains less than this share.")] = 0.0,
-    shuffle: Annotated[bool, typer.Option(help="Take the rows in random order.")] = True,
-    init: Annotated[str, typer.Option(help="First atoms: data, random, or a .npy file.")] = "data",
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**32 - 1, help="Seed of what is random.", show_default=False),
+    temporal: Annotated[
+        bool | None,
+        _option(
+            "Whether consecutive rows are neighbours in time. Default: if a column of dates "
+            "ascends.",
+            "--temporal/--no-temporal",
+            panel=PREDICTIVE,
+        ),
     ] = None,
-    checkpoint: Checkpoint = None,
-    every: Every = "30s",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the checkpoint.")] = False,
-    log: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Append a JSON line per second.", show_default=False),
+    min_value: Annotated[
+        float | None, _option("Filled values are not below this.", panel=IMPUTER)
+    ] = None,
+    max_value: Annotated[
+        float | None, _option("Filled values are not above this.", panel=IMPUTER)
+    ] = None,
+    integers: Annotated[
+        bool,
+        _option("Round filled values of columns of integers.", "--integers", panel=IMPUTER),
+    ] = False,
+    lam: Annotated[
+        float | None,
+        _option("How stiffly the dictionary stays where it is. Default: 1.", panel=PAPER),
+    ] = None,
+    ridge: Annotated[
+        float | None, _option("Penalty on the size of codes. Default: 0.", panel=PAPER)
+    ] = None,
+    smooth: Annotated[
+        float | None,
+        _option("Penalty on the change of a code from the one before. Default: 0.", panel=PAPER),
+    ] = None,
+    shrink: Annotated[
+        float | None, _option("Pull of the dictionary towards zero. Default: 0.", panel=PAPER)
+    ] = None,
+    inner_iter: Annotated[
+        int | None,
+        _option("Alternations between code and dictionary. Default: 2.", panel=PAPER),
+    ] = None,
+    batch_size: Annotated[
+        int | None, _option("Rows that share an update. Default: 1.", panel=PAPER)
+    ] = None,
+    init: Annotated[
+        str | None,
+        _option("First dictionary: data (default), random, or a .npy file.", panel=PAPER),
     ] = None,
     scheduler: Annotated[
         str | None,
@@ -103,80 +190,76 @@ def fit(
             metavar="ADDRESS",
             help="Let a Dask cluster learn, whose workers can read the files: tcp://host:8786.",
             show_default=False,
+            rich_help_panel=CLUSTER,
         ),
     ] = None,
-    lanes: Annotated[
+    n_tasks: Annotated[
         int | None,
-        typer.Option(help="With --scheduler, how many learn side by side; 32.", show_default=False),
+        typer.Option(
+            help="With --scheduler, how many tasks learn at the same time. Default: 32.",
+            show_default=False,
+            rich_help_panel=CLUSTER,
+        ),
     ] = None,
-    quiet: Quiet = False,
     *,
     reading: ReadingOptions,
 ) -> None:
-    """Learn a model from files of any size, or from a pipe. Nothing needs to be set.
+    """Learn a model from files of any size, or from a pipe.
+
+    The default is a model that fills tables (`omfb complete`); nothing needs to be set.
 
     Files larger than memory are read block by block. Shuffled passes over a .npy file are true
     permutations; of other files, groups of rows come in random order and are shuffled in a buffer
     of 32 MB. A pipe is read once, in the order it comes.
 
-    With --checkpoint the fit can be killed at any moment: the same command with --resume goes on,
+    With --checkpoint the fit can be killed at any moment: the same command with --resume continues,
     and ends with the very same model.
 
     For example:
 
-        omfb fit ratings.csv -o model.omfb
+        omfb fit table.csv -o model.omfb
 
-        omfb fit faces.npy --decompose -r 5 -o faces.omfb --checkpoint faces.ckpt --resume
+        omfb fit faces.npy --estimator factor-analysis -r 5 -o faces.omfb
+
+        omfb fit table.csv -o model.omfb --checkpoint table.ckpt --resume
 
         omfb fit data/*.parquet -o model.omfb --scheduler tcp://10.0.0.1:8786
 
-        cat ratings.csv | omfb fit - --columns 1-12 -o model.omfb
+        cat table.csv | omfb fit - --columns 1-12 -o model.omfb
     """
     from ..persistence import check_replaceable
 
-    parameters = {
-        "n_components": components, "lam": lam, "memory": memory, "ridge": ridge,
+    options = {
+        "n_components": n_components, "forget_factor": forget_factor, "max_iter": max_iter,
+        "tol": tol, "shuffle": shuffle, "random_state": seed, "center": center, "scale": scale,
+        "noise": noise, "robust": robust, "temporal": temporal, "min_value": min_value,
+        "max_value": max_value, "integers": integers or None, "lam": lam, "ridge": ridge,
         "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
-        "center": center, "scale": scale, "noise": noise, "outliers": outliers,
-        "in_time": in_time, "max_iter": max_iter, "tol": tol, "shuffle": shuffle,
-        "init": _init(init), "random_state": seed,
+        "init": _init(init),
     }  # fmt: skip
-    check_options(checkpoint, resume, every)
-    model = _model(parameters, decompose)
+    every = checked_every(checkpoint, resume, every)
+    model = new_estimator(estimator, options)
     with StopSignal() as stop:
-        start = init if init.endswith(".npy") else None
+        start = init if init is not None and init.endswith(".npy") else None
         refuse_overwriting([*data, start], [output, checkpoint, log])
+        refuse_replacing(output, force)
         check_replaceable(output)
-        source = open_data(data, reading, on_idle=stop.check, quiet=quiet)
-        _check_source(model, source)
+        source: FitSource = open_files(data, reading, stop.check, quiet)
+        _check_source(model, source, options)
         if scheduler is not None:
-            source = at_scheduler(data, reading, model, scheduler, lanes)
-        elif lanes is not None:
-            raise UsageError("--lanes is for a cluster: add --scheduler ADDRESS, or drop it")
-        if source.time_column is not None and _goes_by_time(model) and not quiet:
-            column = f"column {source.time_column!r}"
-            say(f"omfb: {source.name}: rows are in time, by {column} (--in-time/--no-in-time)")
-        if resume and checkpoint is not None and not checkpoint.exists() and not quiet:
-            say(f"{checkpoint}: no checkpoint yet; starting from the beginning")
+            source = at_scheduler(data, reading, model, scheduler, n_tasks)
+        elif n_tasks is not None:
+            raise UsageError("--n-tasks is for a cluster: add --scheduler ADDRESS, or drop it")
+        if not quiet:
+            _tell(model, source, checkpoint if resume else None)
         unseen = _learn(model, source, stop, quiet, log, checkpoint, resume, every)
-    _save(model, output)
+    save_model(model, output, reading.missing)
     if not quiet:
         _report(model, source, unseen, output)
 
 
-def _save(model: Any, output: Any) -> None:
-    """Save the model, and remove what a process that was killed while it did has left."""
-    from ..persistence import LockedError, locked
-
-    try:
-        with locked(output):
-            model.save(output)
-    except LockedError:  # another one writes it, too: the later of both wins
-        model.save(output)
-
-
-def _init(init: str) -> Any:
-    if init in ("data", "random"):
+def _init(init: str | None) -> Any:
+    if init in (None, "data", "random"):
         return init
     if not init.endswith(".npy"):
         raise UsageError(f"--init must be data, random or a .npy file, not {init!r}")
@@ -190,88 +273,80 @@ def _init(init: str) -> Any:
         raise UsageError(f"--init {init}: not a whole .npy file ({error})") from None
 
 
-def _model(parameters: dict[str, Any], decompose: bool) -> Any:
-    from ..estimators.imputer import OMFBImputer
-    from ..estimators.omfb import OMFB
-    from ..estimators.parameters import check_parameters
+def _check_source(model: "BaseFactorizer", source: "FitSource", options: dict[str, Any]) -> None:
+    """Refuse options that the data cannot obey, or that would do nothing with them."""
+    from ..estimators.parameters import checked_init
 
-    model = (OMFB if decompose else OMFBImputer)(**parameters)
-    with _usage_errors():
-        check_parameters(model)
-    return model
-
-
-def _check_source(model: Any, source: Any) -> None:
-    from ..estimators.parameters import check_init, plan_of
-
-    with _usage_errors():
-        check_init(model.init, plan_of(model), source.n_features)
-    if not source.rereadable and (model.max_iter or 1) > 1:
-        raise UsageError(f"{source.name} can be read once only: drop --max-iter, or save it")
+    with usage_errors():
+        checked_init(model.get_params().get("init", "data"), model.n_components, source.n_features)
+    if not source.rereadable:
+        if (model.max_iter or 1) > 1:
+            raise UsageError(f"{source.name} can be read once only: drop --max-iter, or save it")
+        if options["shuffle"]:
+            raise UsageError(f"{source.name} is read in the order it comes: drop --shuffle")
+    if options["tol"] and model.n_passes(source) == 1:
+        raise UsageError("--tol compares passes, but there is only one: add --max-iter")
 
 
-def _goes_by_time(model: Any) -> bool:
-    """Whether the model uses that rows are in time, if nobody says anything of it."""
-    from ..estimators.parameters import plan_of
-
-    return model.in_time is None and bool(getattr(plan_of(model, True).rule, "in_time", False))
-
-
-@contextmanager
-def _usage_errors() -> Iterator[None]:
-    try:
-        yield
-    except (TypeError, ValueError) as error:
-        raise UsageError(in_options(error)) from None
+def _tell(model: "BaseFactorizer", source: "FitSource", resumed: Path | None) -> None:
+    if source.time_column is not None and model.get_params().get("temporal", False) is None:
+        column = f"column {source.time_column!r}"
+        say(f"omfb: {source.name}: rows are in time, by {column} (--temporal/--no-temporal)")
+    if resumed is not None and not resumed.exists():
+        say(f"{resumed}: no checkpoint yet; starting from the beginning")
 
 
 def _learn(
-    model: Any, source: Any, stop: StopSignal, quiet: bool, log: Path | None,
+    model: "BaseFactorizer", source: "FitSource", stop: StopSignal, quiet: bool, log: Path | None,
     checkpoint: Path | None, resume: bool, every: str,
-) -> Any:  # fmt: skip
+) -> "NDArray[np.bool_]":  # fmt: skip
     """Fit the model; return which features were never observed."""
-    from ..estimators.parameters import passes_for, plan_of
-    from ..learner.fit_stream import Progress, StopFitting
+    from ..learner.fit_stream import StopFitting
     from ._progress import Shown
 
-    n_rows, in_time = 0, source.time_column is not None
-    max_iter = passes_for(model, plan_of(model, in_time), source)
+    last: Progress | None = None
+    with Shown(model.n_passes(source), quiet, log) as shown, checkpoint_errors():
 
-    with Shown(max_iter, quiet, log) as shown, usage_errors():
-
-        def on_block(progress: Progress) -> None:
-            nonlocal n_rows
-            n_rows = progress.n_rows
-            if n_rows:
+        def on_block(progress: "Progress") -> None:
+            nonlocal last
+            if progress.n_rows:
+                last = progress
                 shown.update(progress)
             if stop.requested and not progress.finished:
                 raise StopFitting
 
         try:
             return model.fit_source(
-                source, in_time=in_time, checkpoint=checkpoint, resume=resume, every=every,
-                on_block=on_block,
+                source, temporal=source.time_column is not None, checkpoint=checkpoint,
+                resume=resume, every=every, on_block=on_block,
             )  # fmt: skip
         except StopFitting:
-            raise StoppedError(_how_to_go_on(source, checkpoint, n_rows)) from None
+            raise StoppedError(_how_to_continue(source, checkpoint, last)) from None
 
 
-def _how_to_go_on(source: Any, checkpoint: Path | None, n_rows: int) -> str:
-    if checkpoint is None or n_rows == 0:
-        hint = "" if checkpoint is not None else "; with --checkpoint FILE it could go on"
-        return f"interrupted, nothing is kept{hint}"
+def _how_to_continue(source: "FitSource", checkpoint: Path | None, last: "Progress | None") -> str:
+    if checkpoint is None or last is None:
+        hint = "" if checkpoint is not None else "; with --checkpoint FILE it could continue"
+        return f"interrupted, nothing is saved{hint}"
     command = [word for word in sys.argv[1:] if word != "--resume"]
     again = shlex.join(["omfb", *command, "--resume"])
-    how = "Go on with" if source.rereadable else "Pipe the same input into"
-    return f"interrupted after {n_rows} rows; {checkpoint} keeps what was learned. {how}: {again}"
+    how = "Continue with" if source.rereadable else "Pipe the same input into"
+    several = last.max_iter > 1
+    place = f"in pass {last.number} of {last.max_iter}" if several else f"after {last.n_rows} rows"
+    return f"interrupted {place}; {checkpoint} keeps what was learned. {how}: {again}"
 
 
-def _report(model: Any, source: Any, unseen: Any, output: Path) -> None:
-    from ..estimators.diagnostics import doubts
+def _report(
+    model: "BaseFactorizer", source: "FitSource", unseen: "NDArray[np.bool_]", output: Path
+) -> None:
+    from ..estimators.diagnostics import diagnostics
 
-    for doubt in doubts(unseen, source.feature_names):
-        say(f"omfb: {doubt}")
+    for message in diagnostics(unseen, source.feature_names):
+        say(f"omfb: {message}")
+    passes = model.n_iter_
+    several = f" in {passes} passes" if passes > 1 else ""
     say(
         f"{output}: {model.n_components_} components of {source.n_features} features, from "
-        f"{model.n_samples_seen_} rows, running error {model.prequential_error_:.4g}"
+        f"{model.n_samples_seen_ // passes} rows{several}, "
+        f"running error {model.prequential_error_:.4g}"
     )

@@ -2,16 +2,17 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..core.require import demand
+from ..core.require import require
 from ._errors import UsageError, guarded, printable, refuse_overwriting, say
 from ._images import write_png
 
-# What reading a header that means nothing can raise.
-FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)
+if TYPE_CHECKING:
+    from ..learner.records import Parts
+    from ..learner.snapshot import Snapshot
 
 
 @guarded
@@ -27,7 +28,7 @@ def info(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Say what a model is, what it has seen, and its running error.
+    """Print what a model is, what it has seen, and its running error.
 
     For example:
 
@@ -35,17 +36,18 @@ def info(
 
         omfb info faces.omfb --atoms 64x64 atoms.png
     """
+    from ..learner.records import FAULTS, Parts, snapshot_of
     from ..persistence import ModelFileError, read_model
 
     refuse_overwriting([model], [None if atoms is None else atoms[1]])
-    header, tensors = read_model(model)
+    parts = Parts(*read_model(model))
     try:
-        facts = _facts(header, tensors)
+        facts = _facts(parts, snapshot_of(parts))
     except FAULTS as error:
         reason = " ".join(str(error).split())[:200]
-        raise ModelFileError(
-            f"{model}: not a model that omfb can have written ({reason})."
-        ) from error
+        if not isinstance(error, ModelFileError):
+            reason = f"not a model that omfb can have written ({reason})."
+        raise ModelFileError(f"{model}: {reason}") from error
     if as_json:
         print(json.dumps(facts))
     else:
@@ -55,104 +57,46 @@ def info(
     if atoms is not None:
         from ._models import load_model
 
-        _draw(load_model(model).components, *atoms)
+        _draw(load_model(model).learner.components, *atoms)
 
 
-def _state(header: dict[str, Any], tensors: dict[str, Any]) -> Any:
-    """The state of the model, found good. No engine is needed for that, nor what it compiles.
-
-    None while the stream is so young that its rows are all that is known.
-    """
-    from ..core.broyden.state import State, check_state
-    from ..core.factor.state import Model, check_model
-    from ..persistence.records import unflatten
-
-    engine = header["learner"]["engine"]
-    if engine == "bayes" and header["state"] is None:
-        demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
-        return None
-    if engine == "bayes":
-        model = unflatten(Model, header["state"], tensors, "state")
-        check_model(model)
-        return model
-    state = unflatten(State, header["state"], tensors, "state")
-    check_state(state)
-    return state
-
-
-def _facts(header: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
-    from ..core.info import Info
-
-    state, learner, totals = _state(header, tensors), header["learner"], header["totals"]
-    names, parameters = learner["feature_names"], header["parameters"]
-    demand(names is None or isinstance(names, list), "feature names")
-    demand(isinstance(parameters, dict), "parameters")
-    error = Info(float(totals["residual"]), float(totals["energy"])).error
+def _facts(parts: "Parts", snapshot: "Snapshot") -> dict[str, Any]:
+    header = parts.header
+    learned, parameters = snapshot.learned, header["parameters"]
+    assert learned is not None
+    require(isinstance(parameters, dict), "parameters")
+    passes = header["n_iter"]
+    require(passes is None or type(passes) is int, "passes")
     training, pipe = header.get("training"), header.get("pipe")
     kind = "model" if training is None and pipe is None else "checkpoint"
+    state = learned.state
     facts = {
         "kind": f"{header['class']} {kind}, format {header['version']}",
-        **(_young(header, tensors) if state is None else _size(state)),
-        "running error": error,
-        **_found(state),
+        **(_young(snapshot) if state is None else snapshot.engine.describe(state)),
+        "passes": passes,
+        "running error": learned.totals.error,
         "parameters": parameters,
-        "feature names": names,
+        "feature names": snapshot.feature_names,
     }
     if training is not None:
-        demand(isinstance(training, dict) and type(training["pass"]) is int, "its training")
+        require(isinstance(training, dict) and type(training["pass"]) is int, "its training")
         where = "finished" if training["finished"] is True else f"in pass {training['pass']}"
         most = parameters["max_iter"]
         facts["fit"] = where if most is None else f"{where} of {most}"
     if pipe is not None:
-        demand(isinstance(pipe, dict) and type(pipe["rows"]) is int, "its pipe")
+        require(isinstance(pipe, dict) and type(pipe["rows"]) is int, "its pipe")
         facts["pipe"] = f"{pipe['rows']} rows filled and learned"
     return facts
 
 
-def _size(state: Any) -> dict[str, Any]:
-    n_features, width = state.C.shape
+def _young(snapshot: "Snapshot") -> dict[str, Any]:
+    """Facts about a stream that has too few rows for a model yet."""
+    assert snapshot.learned is not None
+    head = snapshot.learned.head
+    n_rows, n_features = head.shape
     return {
-        "components": getattr(state, "n_components", width),
-        "features": n_features,
-        "type": str(state.C.dtype),
-        "rows seen": state.n_seen,
-    }
-
-
-def _young(header: dict[str, Any], tensors: dict[str, Any]) -> dict[str, Any]:
-    """What is known of a stream whose rows so far are too few for a model."""
-    if header["head"] == "dense":
-        (n_rows, n_features), rows = tensors["head"].shape, tensors["head"]
-    else:
-        (n_rows, n_features), rows = tensors["head.shape"].tolist(), tensors["head.data"]
-    return {
-        "components": None, "features": n_features, "type": str(rows.dtype), "rows seen": n_rows,
+        "components": None, "features": n_features, "dtype": str(head.dtype), "rows seen": n_rows,
     }  # fmt: skip
-
-
-def _found(state: Any) -> dict[str, Any]:
-    """What was found from the data; nothing by a rule that was given in full."""
-    import math
-
-    import numpy as np
-
-    from ..core.factor.state import Model
-
-    if not isinstance(state, Model):
-        return {}
-    residual, energy = state.judged[1].tolist()
-    shared = state.settings.noise == "shared"
-    where = "of all features" if shared else "median of the features"
-    return {
-        "recent error": math.sqrt(residual / energy) if energy > 0.0 else None,
-        "components in use": int(state.used.sum()),
-        f"noise, {where}": float(np.median(state.noise)),
-        "outliers": int(state.outliers.sum()),
-        "outliers are dropped": bool(state.drops),
-        "rows in time": bool(state.settings.in_time),
-        "rows remember": state.memory is not None
-        and bool(state.memory.codes.any() or state.memory.residuals.any()),
-    }
 
 
 def _shown(value: Any) -> str:

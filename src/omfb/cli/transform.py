@@ -20,13 +20,14 @@ def transform(
 
     For example:
 
-        omfb transform ratings.csv -m model.omfb -o codes.csv
+        omfb transform table.csv -m model.omfb -o codes.csv
     """
     from ..streams import errors_about
 
     refuse_overwriting([data, model], [output])
-    fitted = load_model(model)
-    source = open_for(fitted, data, reading, quiet)
+    loaded = load_model(model)
+    fitted = loaded.learner
+    source = open_for(loaded, data, reading, quiet)
     code_names = [f"omfb{i}" for i in range(fitted.engine.n_components(fitted.state))]
     with errors_about(source), table_to(output, code_names, fitted.dtype) as writer:
         for rows in blocks_of(source):
@@ -52,7 +53,7 @@ def inverse(
     from ..streams import errors_about
 
     refuse_overwriting([data, model], [output])
-    fitted = load_model(model)
+    fitted = load_model(model).learner
     n_components = fitted.engine.n_components(fitted.state)
     source = open_data(data, reading, model_width=n_components, quiet=quiet)
     check_width(source, n_components, "components")
@@ -71,21 +72,21 @@ def score(
     *,
     reading: ReadingOptions,
 ) -> None:
-    """Print how well hidden entries are predicted: 1 is exactly, 0 no better than the mean.
+    """Print how well held-out entries are predicted: 1 is exactly, 0 no better than the mean.
 
-    Each row hides an eighth of the features and is filled from the others.
+    An eighth of the columns of each row is held out and predicted from the others.
 
     For example:
 
-        omfb score ratings.csv -m model.omfb
+        omfb score table.csv -m model.omfb
     """
     from ..core.info import Info
     from ..streams import errors_about
 
-    fitted = load_model(model)
-    source = open_for(fitted, data, reading, quiet)
+    loaded = load_model(model)
+    source = open_for(loaded, data, reading, quiet)
     total = Info(0.0, 0.0)
     with errors_about(source):
         for rows in blocks_of(source):
-            total = total.plus(fitted.judge(rows))
+            total = total.plus(loaded.learner.score_held_out(rows))
     print(total.score)

@@ -1,1 +1,1 @@
-"""The algorithm: state, rule, steps and codes of blocks of rows. No files, no estimators."""
+"""The algorithms: states, configs, steps and codes. No files, no estimators."""

@@ -1,4 +1,4 @@
-"""Cut rows into pieces that one kernel can take: complete, alike in what they miss, or neither."""
+"""Cut rows into pieces for the kernels: complete rows, rows with equal patterns, other rows."""
 
 import math
 from collections.abc import Iterator
@@ -9,34 +9,41 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from .finite import find_infinity, infinity_problem
 from .linalg.observed import compressed
 from .linalg.patterns import runs
 from .linalg.rows import Matrix, Rows, row_squares
 
-# Rows with missing entries are taken this many at a time: enough to hide the cost of a call.
+# Rows with missing entries per kernel call: enough to hide the overhead of a call.
 MISSING_ROWS = 256
-# So few rows that observe the same features, or with so few multiply-adds, are learned from faster
-# one by one than as a block.
+# Rows with equal patterns are learned faster one by one than as a block if they are at most this
+# many, or need fewer multiply-adds than this.
 MAX_SINGLE_ROWS = 3
 WORTH_A_BLOCK = 40_000
 
 
 class UnusableError(ValueError):
-    """What is wrong with X, apart from the name that X has where the message is read."""
+    """A problem with X; callers may replace "X" in the message by the name of their data.
+
+    Parameters
+    ----------
+    problem : str
+        The message without its subject, as in "contains infinity."
+    """
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"X {problem}")
         self.problem = problem
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.problem,)  # it may come from another process
+        return type(self), (self.problem,)  # for errors raised in other processes
 
 
 def too_large() -> UnusableError:
-    """The error for rows whose numbers overflow in the model's units."""
+    """The error for rows whose values overflow in the model's units."""
     return UnusableError(
-        "contains values too large beside what the model has learned. Rescale X, or fit a new "
-        "model to data of this size."
+        "contains values that are too large compared with the data the model has learned. "
+        "Rescale X, or fit a new model to data of this size."
     )
 
 
@@ -52,13 +59,13 @@ class Complete:
 
     @property
     def n_entries(self) -> int:
-        """How many entries are observed: all."""
+        """Number of observed entries: all of them."""
         return self.Y.size
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Rows that all observe the same features; `Y` holds no others."""
+    """Rows that all observe the same features; `Y` has only these columns."""
 
     Y: NDArray[Any]
     features: NDArray[np.int32]
@@ -68,16 +75,16 @@ class Alike:
 
     @property
     def n_entries(self) -> int:
-        """How many entries are observed."""
+        """Number of observed entries."""
         return self.Y.size
 
     def rows(self, first: int) -> Rows:
-        """The rows from `first` on, with a list of features each."""
+        """The rows from `first` on, each with its own list of features."""
         return complete_rows(self.Y[first:], self.features)
 
 
 def pieces(X: Any, length: int) -> Iterator[Complete | Rows]:
-    """Yield X in order, `length` rows at a time (but for the last): complete, or not."""
+    """Yield X in order, `length` rows at a time (the last piece may be shorter)."""
     if scipy.sparse.issparse(X):
         rows = sparse_rows(X)
         for start in range(0, len(rows), length):
@@ -85,9 +92,9 @@ def pieces(X: Any, length: int) -> Iterator[Complete | Rows]:
         return
     for start in range(0, len(X), length):
         Y = X[start : start + length]
-        # Rows that lie apart need no copy: BLAS steps over what is between them.
+        # Rows with gaps between them in memory need no copy: BLAS takes a stride.
         Y = Y if Y.strides[1] == Y.itemsize and Y.strides[0] > 0 else np.ascontiguousarray(Y)
-        # If the first row misses something, do not try the others.
+        # If the first row has missing entries, do not look at the others.
         if is_complete(Y[0]):
             squares = row_squares(Y)
             if math.isfinite(squares.sum()):
@@ -97,15 +104,15 @@ def pieces(X: Any, length: int) -> Iterator[Complete | Rows]:
 
 
 def is_complete(y: NDArray[Any]) -> bool:
-    """Whether a row has neither missing nor infinite entries, nor squares that overflow.
+    """Whether a row has no missing or infinite entries, and no squares that overflow.
 
-    Not by BLAS: where y is long its threads would help, and then spin on the cores of ours.
+    Does not use BLAS, whose threads would then spin on the cores that ours use.
     """
     return math.isfinite(np.einsum("i,i->", y, y))
 
 
 def alike(rows: Rows, r: int) -> Iterator[Alike | Rows]:
-    """Yield rows in order: consecutive ones that observe the same features, and the others."""
+    """Yield rows in order, grouped where consecutive rows observe the same features."""
     done = 0
     for first, last in runs(rows):
         begin, end = rows.starts[first], rows.starts[first + 1]
@@ -121,7 +128,7 @@ def alike(rows: Rows, r: int) -> Iterator[Alike | Rows]:
 
 
 def dense_rows(X: NDArray[Any], first_row: int = 0) -> Rows:
-    """The observed entries of rows with NaN for missing; infinity is refused."""
+    """The observed entries of rows in which NaN is missing; infinity raises an error."""
     Y = np.ascontiguousarray(X)
     if len(Y) <= MAX_SINGLE_ROWS and is_complete(Y.ravel()):
         return complete_rows(Y, np.arange(Y.shape[1], dtype=np.int32))
@@ -133,18 +140,20 @@ def dense_rows(X: NDArray[Any], first_row: int = 0) -> Rows:
 
 
 def complete_rows(Y: NDArray[Any], features: NDArray[np.int32]) -> Rows:
-    """All entries of rows that observe the given features and no others."""
+    """All entries of rows that observe exactly the given features."""
     n, m = Y.shape
     features = np.tile(features, n) if n > 1 else features
-    # A read-only array would be a type of its own, and compile the kernel a second time.
+    # Numba compiles another version of the kernel for read-only arrays: avoid that.
     values = Y.ravel() if Y.flags.writeable else Y.flatten()
     return Rows(np.arange(0, n * m + 1, m, dtype=np.int64), features, values)
 
 
 def sparse_rows(X: Any, squares: bool = True) -> Rows:
-    """The observed entries of a sparse matrix: absent entries are missing, and so are NaN."""
+    """The observed entries of a sparse matrix; absent entries and NaN are missing."""
     X = canonical(X)
-    check_finite(X.data[None], squares=squares)
+    _refuse_infinity(X)
+    if squares:
+        _refuse_overflow(X.data[None])
     starts, features, values = X.indptr.astype(np.int64), X.indices, X.data
     missing = np.isnan(values)
     if missing.any():
@@ -156,7 +165,7 @@ def sparse_rows(X: Any, squares: bool = True) -> Rows:
 
 
 def canonical(X: Any) -> Any:
-    """A sparse matrix by rows, entries in order and none twice; the given one is not changed."""
+    """A CSR matrix with sorted entries and no duplicates; X itself is not changed."""
     X = X.tocsr()
     if not X.has_canonical_format:
         X = X.copy()
@@ -165,7 +174,7 @@ def canonical(X: Any) -> Any:
 
 
 def sparse_with_holes(Y: Any) -> Any:
-    """An array with NaN for missing as a sparse matrix that does not store them."""
+    """An array in which NaN is missing as a sparse matrix that does not store the NaN."""
     if scipy.sparse.issparse(Y):
         return Y
     rows, columns = np.nonzero(~np.isnan(Y))
@@ -173,7 +182,7 @@ def sparse_with_holes(Y: Any) -> Any:
 
 
 def dense_with_holes(X: Any) -> NDArray[Any]:
-    """A sparse matrix as an array with NaN where nothing is stored; arrays as they are."""
+    """A sparse matrix as an array with NaN where nothing is stored; arrays unchanged."""
     if not scipy.sparse.issparse(X):
         return X
     X = canonical(X).tocoo()
@@ -183,22 +192,35 @@ def dense_with_holes(X: Any) -> NDArray[Any]:
 
 
 def largest_allowed(Y: NDArray[Any]) -> float:
-    """Values of rows beyond which their squares would overflow."""
+    """The largest value whose squares, summed over a row, do not overflow."""
     return float(np.sqrt(np.finfo(Y.dtype).max / max(Y.shape[-1], 1)))
 
 
 def check_finite(Y: NDArray[Any], first_row: int = 0, squares: bool = True) -> None:
-    """Refuse infinity and, with `squares`, values whose squares would overflow."""
-    infinite = np.isinf(Y)
-    if infinite.any():
-        row, column = np.argwhere(infinite)[0]
-        where = f" at row {first_row + row}, column {column} of this block" if len(Y) > 1 else ""
-        raise UnusableError(
-            f"contains infinity{where}. Replace infinite values, by NaN if they are unknown."
-        )
+    """Raise an UnusableError for infinity and, with `squares`, for squares that overflow.
+
+    Parameters
+    ----------
+    Y : ndarray of shape (n_samples, n_features)
+    first_row : int
+        Number (from 0) of the first row of Y in X, for the message.
+    squares : bool
+    """
+    _refuse_infinity(Y, first_row)
+    if squares:
+        _refuse_overflow(Y)
+
+
+def _refuse_overflow(Y: NDArray[Any]) -> None:
     largest = float(np.nanmax(np.abs(Y), initial=0.0))
-    if squares and largest > largest_allowed(Y):
+    if largest > largest_allowed(Y):
         raise UnusableError(
-            f"contains values up to {largest:.3g}, too large for {Y.dtype} beside what the model "
-            f"was started with. Rescale X, or fit a new model to data of this size."
+            f"contains values up to {largest:.3g}, too large for {Y.dtype} compared with the data "
+            f"the model was started with. Rescale X, or fit a new model to data of this size."
         )
+
+
+def _refuse_infinity(X: Any, first_row: int = 0) -> None:
+    where = find_infinity(X)
+    if where is not None:
+        raise UnusableError(infinity_problem(first_row + where[0], where[1]))

@@ -1,11 +1,11 @@
-"""Checks of parameters: each error names the parameter, what it must be, and what it was."""
+"""Checks of parameters: an error names the parameter, the requirement, and the value given."""
 
 import math
 import sys
 from numbers import Integral, Real
 from typing import Any
 
-# Counts go to compiled loops, whose integers are of 64 bits.
+# Counts are passed to compiled loops, which multiply them in 64-bit integers.
 LARGEST_COUNT = 2**31 - 1
 SMALLEST, LARGEST = math.ulp(0.0), sys.float_info.max
 
@@ -14,7 +14,7 @@ def checked_number(
     name: str, value: Any, what: str, hint: str,
     least: float = 0.0, most: float = LARGEST,
 ) -> float:  # fmt: skip
-    """The parameter as a plain float, or an error that says what it must be."""
+    """The parameter as a plain float; otherwise a TypeError or ValueError."""
     if type(value).__name__ in ("bool", "bool_") or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number {what} ({hint}), got {shown(value)}.")
     try:
@@ -27,7 +27,7 @@ def checked_number(
 
 
 def checked_count(name: str, value: Any, meaning: str) -> int:
-    """The parameter as a plain int of at least 1, or an error that says what it is for."""
+    """The parameter as a plain int of at least 1; otherwise a TypeError or ValueError."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name} must be a whole number ({meaning}), got {shown(value)}.")
     count = int(value)
@@ -47,6 +47,6 @@ def checked_level(name: str, value: Any) -> float:
 
 
 def shown(value: Any) -> str:
-    """The value for a message, cut if it is long."""
+    """The value's repr for a message, shortened if it is long."""
     text = repr(value)
     return text if len(text) <= 80 else text[:77] + "..."

@@ -1,4 +1,9 @@
-"""Errors in units of their predicted deviation, as a histogram: what makes intervals conformal."""
+"""Conformal calibration of intervals, from a histogram of standardised errors.
+
+A standardised error is |error| / predicted standard deviation, on a held-out entry. The width of an
+interval is a quantile of past standardised errors, so that it holds its level whatever the
+distribution of the errors is.
+"""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,15 +11,26 @@ from scipy.stats import norm
 
 Vector = NDArray[np.float64]
 
-# Bins of the histogram: of log2 |error / deviation|, from −LOWEST octaves on.
+# Bins of log2(standardised error), from −LOWEST octaves on.
 BINS_PER_OCTAVE, LOWEST, OCTAVES = 16, 6, 12
 N_BINS = BINS_PER_OCTAVE * OCTAVES
-# Share of a normal law that is within one deviation.
+# Probability that a normal variable is within one standard deviation.
 WITHIN_ONE_DEVIATION = 0.6827
 
 
 def binned(sizes: Vector, weights: Vector) -> Vector:
-    """A histogram of errors in units of their deviation."""
+    """The histogram of standardised errors.
+
+    Parameters
+    ----------
+    sizes : ndarray of shape (n,)
+        Standardised errors; NaN counts as infinitely large.
+    weights : ndarray of shape (n,)
+
+    Returns
+    -------
+    histogram : ndarray of shape (N_BINS,)
+    """
     with np.errstate(divide="ignore"):
         at = BINS_PER_OCTAVE * (np.log2(sizes) + LOWEST)
     at = np.where(np.isnan(at), N_BINS - 1, np.clip(at, 0, N_BINS - 1))
@@ -23,7 +39,7 @@ def binned(sizes: Vector, weights: Vector) -> Vector:
 
 
 def rescaled(histogram: Vector, change: float) -> Vector:
-    """The histogram, had the deviations been `change` times as large."""
+    """The histogram as if the predicted deviations had been `change` times as large."""
     at = np.arange(N_BINS) + BINS_PER_OCTAVE * np.log2(change)
     total = np.concatenate([[0.0], np.cumsum(histogram)])
     below = np.interp(np.append(at, at[-1] + 1.0), np.arange(N_BINS + 1), total)
@@ -32,7 +48,10 @@ def rescaled(histogram: Vector, change: float) -> Vector:
 
 
 def quantile(histogram: Vector, level: float) -> float:
-    """How many predicted deviations hold this share of the errors."""
+    """Number of predicted deviations that hold a share `level` of the errors.
+
+    With fewer than 20 errors the quantile is shrunk towards that of the normal distribution.
+    """
     total = float(histogram.sum())
     normal = float(norm.ppf(0.5 + level / 2.0))
     if total == 0.0:
@@ -46,7 +65,7 @@ def quantile(histogram: Vector, level: float) -> float:
 
 
 def calibration(histogram: Vector) -> float:
-    """What predicted deviations are to be multiplied by, to hold what a normal law's hold."""
+    """Factor for predicted deviations so that one deviation holds as much as a normal one's."""
     return quantile(histogram, WITHIN_ONE_DEVIATION)
 
 

@@ -1,11 +1,11 @@
-"""Evidence: what states that went on from the same start have learned, in sums that add up.
+"""Evidence: sums of statistics since a common start, which add up over the parts of a merge.
 
-A row fades as later ones come: one of n after a weight w counts ((w + t) / (w + n))ᶠ, on average
+Rows fade as later ones arrive: row t of n after a weight w counts ((w + t) / (w + n))ᶠ, on average
 
     u(n) = (w + n − w K) / ((f + 1) n),   K = (w / (w + n))ᶠ
 
-K is what all rows leave of the start. With a_l = u(n) / u(n_l), the rows of part l count what they
-would had the rows of all parts come in turns. Of one part it makes that part again.
+K is the share of the start that is left after all rows. With a_l = u(n) / u(n_l), the rows of part
+l count as if the rows of all parts had been interleaved. Merging a single part gives that part.
 """
 
 import math
@@ -16,23 +16,23 @@ from typing import Any, Self
 
 
 class MergeError(ValueError):
-    """States that cannot be merged: the message says why."""
+    """States that cannot be merged, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What parts have learned since their start. It adds up, in any order but for rounding.
+    """Statistics that parts have gathered since their start; sums, in any order up to rounding.
 
     Attributes
     ----------
     n_rows : int
-        Rows of the parts.
+        Number of rows of the parts.
     fading : float
-        Their exponents f, summed over the rows.
+        Sum over the rows of their exponents f.
     weighted : dict
         Sums in which rows fade, each part's divided by its average weight u(n_l).
     counted : dict
-        Sums in which they do not.
+        Sums in which rows do not fade.
     """
 
     n_rows: int
@@ -41,7 +41,7 @@ class Evidence:
     counted: dict[str, Any]
 
     def plus(self, other: "Evidence") -> "Evidence":
-        """The evidence of both."""
+        """The sum of both."""
         return Evidence(
             self.n_rows + other.n_rows,
             self.fading + other.fading,
@@ -52,7 +52,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Fading:
-    """How n rows fade that come after a weight: see the module.
+    """The fading of n rows after a weight, as in the module's docstring.
 
     Attributes
     ----------
@@ -66,18 +66,18 @@ class Fading:
 
     @classmethod
     def of(cls, weight: float, kept: float, n_rows: int) -> Self:
-        """The fading by which so many rows have left `kept` of what was before them."""
+        """The fading for which `n_rows` rows leave a share `kept` of what came before."""
         exponent = math.log(kept) / math.log(weight / (weight + n_rows)) if n_rows else 0.0
         return cls(weight, exponent, n_rows)
 
     @property
     def kept(self) -> float:
-        """K: what is left of what was before."""
+        """K: the share that is left of what came before."""
         return float((self.weight / (self.weight + self.n_rows)) ** self.exponent)
 
     @property
     def mean(self) -> float:
-        """u(n): what a row counts on average."""
+        """u(n): the average weight of a row."""
         if self.n_rows == 0:
             return 1.0
         gathered = self.weight + self.n_rows - self.weight * self.kept
@@ -88,16 +88,16 @@ def merge_states(
     start: Any, parts: Sequence[Any], gather: Callable[[Any, Any], Evidence],
     merged: Callable[[Any, Evidence], Any],
 ) -> Any:  # fmt: skip
-    """One state of parts that went on from a start, their evidence added up in their order."""
+    """Merge parts that continued from a start, adding their evidence in the given order."""
     if not parts:
         raise MergeError("there is nothing to merge: give at least one model")
     return merged(start, reduce(Evidence.plus, (gather(start, part) for part in parts)))
 
 
 def check_start(shared: bool) -> None:
-    """Refuse parts that did not go on from the start."""
+    """Raise a MergeError for parts that did not continue from the start."""
     if not shared:
         raise MergeError(
-            "they share no start: all must have gone on from the very model that is given as the "
-            "start, under the same parameters"
+            "they have no common start: all must have continued from the model that is given as "
+            "the start, with the same parameters"
         )

@@ -1,7 +1,7 @@
-"""What is read from files must be as only omfb can have written it."""
+"""Checks of what is read from files, which must be as omfb writes it."""
 
 
-def demand(holds: bool, reason: str) -> None:
-    """Refuse what does not hold by a ValueError; whoever reads the file says which one it is."""
+def require(holds: bool, reason: str) -> None:
+    """Raise a ValueError with the reason unless the condition holds; callers add the file."""
     if not holds:
         raise ValueError(reason)

@@ -1,4 +1,4 @@
-"""A score that cannot be fooled: entries are judged that did not make their row's code."""
+"""Scoring on held-out entries: a row is encoded without the entries that it is scored on."""
 
 from collections.abc import Callable
 from functools import reduce
@@ -12,33 +12,32 @@ from .blocks import dense_with_holes
 from .info import Info
 from .linalg.threads import team
 
-# Into so many parts the features are cut: a row hides one.
+# Number of folds that the features are cut into; a row holds out one of them.
 FOLDS = 8
-# Entries that are judged together: few enough to be in the cache still when the hidden are picked.
+# Entries scored together: few enough that they are still in the cache when held-out ones are read.
 ENTRIES, ROWS = 1 << 18, 64
-# To guess the work of an entry: threads share the folds, whose products are small.
+# For an estimate of the work per entry, which decides on threads.
 SOME_COMPONENTS = 8
 
 Predict = Callable[[NDArray[Any]], NDArray[Any]]
-"""What is predicted of the hidden features (n, h) of rows (n, m)."""
+"""Predictions of the held-out features (n, h) of rows (n, m)."""
 
 
-def judge_hidden_parts(
+def score_held_out_features(
     X: Any, center: NDArray[np.float64], unit: NDArray[np.float64],
     predicting: Callable[[NDArray[np.bool_]], Predict],
 ) -> Info:  # fmt: skip
-    """Squared errors of hidden entries, and the squares of those entries, both over unit².
+    """Squared errors of held-out entries, and the squares of these entries, both over unit².
 
-    Each row hides an eighth of the features and is judged by these; which eighth that is changes
-    from row to row.
+    Each row holds out an eighth of the features; which eighth changes from row to row.
 
     Parameters
     ----------
     X : ndarray or scipy.sparse of shape (n_samples, n_features)
     center, unit : ndarray of shape (n_features,)
-        What entries are measured from, and in.
+        Entries are measured as (entry − center) / unit.
     predicting : callable
-        Given which features are visible, gives what predicts the others from these.
+        Called with the mask of the visible features; returns a function that predicts the others.
     """
     n, m = X.shape
     length = max(ROWS, ENTRIES // m)
@@ -46,11 +45,11 @@ def judge_hidden_parts(
     fold = folds(m)
     sums = [Info(0.0, 0.0)] * n_folds
 
-    @np.errstate(over="ignore", invalid="ignore")  # `Info.plus` sees it
-    def judge(number: int) -> None:
-        hidden = fold == number
-        which, middle, measure = np.flatnonzero(hidden), center[hidden], unit[hidden]
-        predict = predicting(~hidden)
+    @np.errstate(over="ignore", invalid="ignore")  # `Info.plus` handles it
+    def score_fold(number: int) -> None:
+        held_out = fold == number
+        which, middle, measure = np.flatnonzero(held_out), center[held_out], unit[held_out]
+        predict = predicting(~held_out)
         for start in range(0, n, length * n_folds):
             rows = X[start : start + length * n_folds][number::n_folds]
             if rows.shape[0] == 0:
@@ -63,17 +62,17 @@ def judge_hidden_parts(
             sums[number] = sums[number].plus(Info(residual, energy))
 
     with team(n * m * SOME_COMPONENTS) as helpers:
-        helpers.run(judge, n_folds)
+        helpers.run(score_fold, n_folds)
     return reduce(Info.plus, sums)
 
 
 def folds(n_features: int) -> NDArray[np.int64]:
-    """The part that each feature belongs to: row t hides those of part t modulo their number."""
+    """The fold of each feature: row t holds out fold t modulo the number of folds."""
     return np.random.default_rng(0).permutation(n_features) % min(FOLDS, n_features)
 
 
 def _energy(errors: NDArray[np.float64], unit: NDArray[np.float64]) -> float:
-    """Sum of squares over unit², of what is not missing."""
+    """Sum of squares over unit² of the entries that are not missing."""
     if (unit != 1.0).any():
         errors = errors / unit
     total = float(np.vdot(errors, errors))

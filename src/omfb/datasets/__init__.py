@@ -1,4 +1,4 @@
-"""Data that come with the package, to try things on."""
+"""Data sets that come with the package."""
 
 from .air import load_air
 

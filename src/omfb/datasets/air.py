@@ -14,7 +14,7 @@ def load_air(*, as_frame: bool = False) -> Any:
     2928 hours (March to June 2013) of 11 variables at 12 stations; 2.0 % of the
     values are missing, as in the source. A part of the Beijing Multi-Site Air Quality data by
     Song Chen (UCI Machine Learning Repository, https://doi.org/10.24432/C5RK5G), under the licence
-    CC BY 4.0. `DESCR` tells more.
+    CC BY 4.0. `DESCR` has the details.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def load_air(*, as_frame: bool = False) -> Any:
         times : ndarray of shape (2928,), datetime64
             The hour of each row.
         DESCR : str
-            Where the data come from, and what they mean.
+            Source and meaning of the data.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def load_air(*, as_frame: bool = False) -> Any:
 
 
 def _frame_maker() -> Any:
-    """What makes a frame of values, times and names."""
+    """A function that makes a frame of values, times and names."""
     try:
         import pandas as pd
     except ModuleNotFoundError as error:

@@ -127,7 +127,7 @@ def run(table: Table, seed: int = 0, track: Track[Any] = untracked) -> tuple[Out
 
 def _ours(seed: int) -> OMFBImputer:
     """Nothing set but what the index of a frame would tell: that the rows are in time."""
-    return OMFBImputer(in_time=True, random_state=seed)
+    return OMFBImputer(temporal=True, random_state=seed)
 
 
 def _mean(rows: Rows, seed: int) -> Rows:

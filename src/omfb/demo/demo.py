@@ -139,8 +139,8 @@ def _about_paper(images: Images) -> str:
     return f"""<section id="paper">
 <h2>The paper's experiments{" on other images" if images.warning else ""}</h2>
 {notice(images.warning) if images.warning else ""}
-<p>omfb began with <a href="{PAPER_ADDRESS}">{PAPER}</a>, and still has its rule
-(<code>memory=0</code>). Here its experiments are run quickly, and what that cannot decide is not
+<p>omfb began with <a href="{PAPER_ADDRESS}">{PAPER}</a>, and still has its algorithm
+(<code>OMFB</code>). Here its experiments are run quickly, and what that cannot decide is not
 judged; <code>omfb reproduce</code> runs them in full.</p>
 </section>
 """

@@ -40,7 +40,7 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         Whether rows are consecutive in time, so that neighbours help to fill them. None is True
         for frames with a DatetimeIndex in ascending order.
     max_iter : int or None, default=None
-        Passes over the data in `fit`. None is 1, and up to 3 over tables of less than 4000 rows;
+        Passes over the data in `fit`. None is 1, and 2 over tables of less than 4000 rows;
         rows of which less than half is observed count for less.
     tol : float, default=0.0
         Stop when a pass lowers the prequential error by less than this share; 0 runs all passes.

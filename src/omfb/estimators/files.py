@@ -36,11 +36,11 @@ class Estimator(Protocol):
 Loaded = TypeVar("Loaded", bound=Estimator)
 
 
-def write_estimator(model: Estimator, path: str | os.PathLike[str]) -> None:
-    """Write a fitted model to a file."""
+def write_estimator(model: Estimator, path: str | os.PathLike[str], **more: Any) -> None:
+    """Write a fitted model to a file; `more` goes into its header."""
     learner = model.learner_
     parts = parts_of(learner.snapshot())
-    header = {**file_header(model), **parts.header}
+    header = {**more, **file_header(model), **parts.header}
     given = model.get_params(deep=False).get("init", "data")
     if not isinstance(given, str):
         init = init_array(given)

@@ -48,7 +48,7 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
     integers : bool, default=False
         Whether filled values of columns that held only integers are rounded.
     max_iter : int or None, default=None
-        Passes over the data in `fit`. None is 1, and up to 3 over tables of less than 4000 rows;
+        Passes over the data in `fit`. None is 1, and 2 over tables of less than 4000 rows;
         rows of which less than half is observed count for less.
     tol : float, default=0.0
         Stop when a pass lowers the prequential error by less than this share; 0 runs all passes.

@@ -22,8 +22,8 @@ from .diagnostics import OUT_OF_ORDER
 from .parameters import checked_flag
 from .validation import is_out_of_order
 
-# Without `max_iter`, a fit makes at most 3 passes to learn from at least 4000 rows.
-ENOUGH_ROWS, MAX_PASSES = 4000, 3
+# Without `max_iter`, a fit makes at most 2 passes to learn from at least 4000 rows.
+ENOUGH_ROWS, MAX_PASSES = 4000, 2
 
 
 class PredictiveFactorizer(BaseFactorizer):

@@ -1,7 +1,7 @@
-"""One file for each format: how it is opened, written and rewritten."""
+"""File formats, one module each: opening, writing and rewriting."""
 
 from ._lines import open_pipe
-from .multi_file import ManyFiles
+from .multi_file import MultiFileSource
 from .opening import is_stream, open_file, open_stream
 from .reading import Reading
 from .registry import Filled, Format, FormatError, TableSource, format_named, format_of
@@ -10,7 +10,7 @@ __all__ = [
     "Filled",
     "Format",
     "FormatError",
-    "ManyFiles",
+    "MultiFileSource",
     "Reading",
     "TableSource",
     "format_named",

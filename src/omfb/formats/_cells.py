@@ -1,4 +1,4 @@
-"""Cells of text: which are numbers, which are missing, and which are neither."""
+"""Text cells: numbers, missing values, and other text."""
 
 import math
 import re
@@ -14,7 +14,7 @@ _MARKED = re.compile(rb"[+-]?(\d+,\d+|\d{1,3}([.,' ]\d{3})+([.,]\d+)?)")
 
 
 class Kind(Enum):
-    """What a cell, or a column of cells, holds."""
+    """The kind of a cell or a column."""
 
     MISSING, NUMBER, TEXT = range(3)
 
@@ -26,9 +26,9 @@ class Cells:
     Attributes
     ----------
     missing : frozenset of bytes
-        What stands for a missing value.
+        Texts that stand for a missing value.
     missing_numbers : tuple of float
-        Numbers that do.
+        Numbers that stand for a missing value.
     decimal, thousands : bytes
     """
 
@@ -39,18 +39,18 @@ class Cells:
 
     @classmethod
     def of(cls, reading: Reading) -> "Cells":
-        """The cells that a user describes."""
+        """The cells that the user's options describe."""
         missing = MISSING | {text.encode() for text in reading.missing}
         decimal, thousands = reading.decimal.encode(), reading.thousands.encode()
         return cls(missing, reading.missing_numbers, decimal, thousands)
 
     @cached_property
     def plain(self) -> bool:
-        """Whether numbers are written as Python writes them."""
+        """Whether numbers are in Python's notation."""
         return self.decimal == b"." and not self.thousands
 
     def value(self, text: bytes) -> float:
-        """The value of a cell, NaN if missing; ValueError if it is no finite number."""
+        """The value of a cell, NaN if missing; a ValueError if it is not a finite number."""
         if text in self.missing:
             return math.nan
         bare = unquoted(text)
@@ -62,21 +62,21 @@ class Cells:
         return math.nan if value in self.missing_numbers else value
 
     def kind(self, text: bytes) -> Kind:
-        """What a cell holds; infinity and numbers with other marks are meant to be numbers."""
+        """The kind of a cell; infinity and numbers with other marks count as numbers."""
         try:
             return Kind.MISSING if math.isnan(self.value(text)) else Kind.NUMBER
         except ValueError:
             return Kind.NUMBER if is_infinite(text) or has_marks(text) else Kind.TEXT
 
     def written(self, number: bytes, delimiter: bytes) -> bytes:
-        """A number that Python has written, as it has to stand between delimiters."""
+        """A number in Python's notation as it is written between delimiters."""
         if self.decimal == b".":
             return number
         text = number.replace(b".", self.decimal)
         return b'"' + text + b'"' if delimiter in text else text
 
     def without_groups(self, chunk: bytes) -> bytes | None:
-        """The chunk without marks between groups of digits; None where a mark means more."""
+        """The chunk without marks between digit groups; None if some mark is not one of these."""
         if not self.thousands or self.thousands not in chunk:
             return chunk
         changed, count = self._group.subn(b"", chunk)
@@ -94,12 +94,12 @@ class Cells:
 
 
 def has_marks(text: bytes) -> bool:
-    """Whether a cell looks like a number with other marks between its digits: 1,5 or 1'000."""
+    """Whether a cell looks like a number with other marks, such as 1,5 or 1'000."""
     return _MARKED.fullmatch(unquoted(text)) is not None
 
 
 def unquoted(text: bytes) -> bytes:
-    """What a quoted cell holds; other cells without the space around them."""
+    """The content of a quoted cell; other cells without surrounding space."""
     text = text.strip()
     if len(text) >= 2 and text.startswith(b'"') and text.endswith(b'"'):
         text = text[1:-1].replace(b'""', b'"').strip()
@@ -107,7 +107,7 @@ def unquoted(text: bytes) -> bytes:
 
 
 def is_infinite(text: bytes) -> bool:
-    """Whether a cell says infinity, or is a number as large as that."""
+    """Whether a cell is infinity, or a number that overflows to it."""
     try:
         return math.isinf(float(unquoted(text)))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What Parquet and Arrow share: tables of typed columns, by record batch, through pyarrow."""
+"""Common code of Parquet and Arrow: typed columns in record batches, through pyarrow."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -10,8 +10,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.finite import find_infinity
 from ..streams.arrays import with_missing
-from ..streams.base import DataError, find_infinity, rows_of, whole_file
+from ..streams.base import DataError, rows_of, whole_file
 from ..streams.grouped import GroupedSource
 from .columns import Columns, choose, rising
 from .npy import to_whole
@@ -19,7 +20,7 @@ from .reading import Reading
 from .registry import Fill, Format, TableSource, Writer
 
 BATCH_BYTES = 1 << 23
-# Dates that tell whether rows are in time.
+# Number of dates that decide whether rows are in time order.
 SAMPLE_VALUES = 200
 
 
@@ -31,7 +32,7 @@ class ColumnarFile(Protocol):
     n_groups: int
 
     def rows_before(self, group: int) -> int:
-        """How many rows the groups before this one have."""
+        """Number of rows of the groups before this one."""
 
     def batches(self, group: int, at_once: int) -> Iterator[Any]:
         """Record batches of all columns of a group, of at most `at_once` rows."""
@@ -49,7 +50,7 @@ class ColumnarFile(Protocol):
 
 
 class ColumnarFormat(Format):
-    """Parquet or Arrow: all columns are kept, whole numbers stay whole."""
+    """Parquet or Arrow: all columns are kept, and integers stay integers."""
 
     @abstractmethod
     def open_file(self, path: Path) -> ColumnarFile:
@@ -67,11 +68,10 @@ class ColumnarFormat(Format):
 class ColumnarSource(TableSource, GroupedSource):
     """A Parquet file by row groups, or an Arrow file by record batches.
 
-    The features are the columns of numbers, without what pandas kept as the index, unless they
-    are chosen otherwise.
+    By default the features are the numeric columns without those that pandas stored as the index.
     """
 
-    read_ahead = True
+    worth_prefetching = True
     path: Path
     format: ColumnarFormat
     feature_names: list[str]
@@ -106,7 +106,7 @@ class ColumnarSource(TableSource, GroupedSource):
                 part = rows[max(0, skip - (done - len(rows))) :]
                 self._check_finite(part, group, done - len(part))
                 yield with_missing(part, self.missing)
-                del rows, part  # or they would stay in memory beside the next, which is as large
+                del rows, part  # free them before the next ones, which are as large
 
     def _check_finite(self, rows: NDArray[Any], group: int, before: int) -> None:
         where = find_infinity(rows)
@@ -115,7 +115,7 @@ class ColumnarSource(TableSource, GroupedSource):
             raise self.infinity_error(number, where[1])
 
     def rows_at_once(self) -> int:
-        """Rows of a record batch that is small beside memory."""
+        """Rows of a record batch of limited size."""
         return max(1, BATCH_BYTES // (self.n_features * self.dtype.itemsize))
 
     def rewrites_into(self, target: Format) -> bool:
@@ -139,13 +139,15 @@ class ColumnarSource(TableSource, GroupedSource):
                     column = _filled(columns[position], rows[:, feature], filled[:, feature])
                     columns[position] = column
                 columns += [
-                    pyarrow.array(further[:, at], schema.field(len(columns) + at).type)
+                    pyarrow.array(
+                        further[:, at], schema.field(len(columns) + at).type, from_pandas=True
+                    )
                     for at in range(len(fill.further_names))
                 ]
                 writer.write_batch(type(batch).from_arrays(columns, schema=schema))
 
     def _batches(self, file: ColumnarFile) -> Iterator[tuple[Any, int, int, float]]:
-        """All record batches, with their group, the rows of it before them, and the share done."""
+        """All record batches, with their group, earlier rows of the group, and the share done."""
         with whole_file(self.name, self.format.name, *arrow_faults()):
             for group in range(file.n_groups):
                 before = 0
@@ -172,7 +174,7 @@ class ColumnarWriter:
         """See `Writer.write`."""
         import pyarrow
 
-        columns = [pyarrow.array(column) for column in rows.T.copy()]
+        columns = [pyarrow.array(column, from_pandas=True) for column in rows.T.copy()]
         self._writer.write_batch(pyarrow.record_batch(columns, schema=self._schema))
 
     def close(self) -> None:
@@ -181,7 +183,7 @@ class ColumnarWriter:
 
 
 def open_columnar(format: ColumnarFormat, path: Path) -> ColumnarFile:
-    """The file, opened; an error says what it needs."""
+    """Open the file; an error says which package is needed."""
     try:
         import pyarrow  # noqa: F401
     except ImportError as error:
@@ -194,7 +196,7 @@ def open_columnar(format: ColumnarFormat, path: Path) -> ColumnarFile:
 
 
 def arrow_faults() -> tuple[type[Exception], ...]:
-    """What pyarrow raises for a damaged file; names that are no text are a ValueError."""
+    """What pyarrow raises for a damaged file; names that are not text are a ValueError."""
     import pyarrow
 
     return pyarrow.ArrowException, OSError, ValueError, OverflowError
@@ -220,7 +222,7 @@ def _floats(column: Any) -> NDArray[Any]:
 
 
 def _filled(column: Any, values: Any, filled: Any) -> Any:
-    """An Arrow column with what is missing filled in, its type kept."""
+    """An Arrow column of the same type with its missing values filled."""
     import pyarrow
     from pyarrow import compute, types
 
@@ -238,7 +240,7 @@ def _filled(column: Any, values: Any, filled: Any) -> Any:
 
 
 def _decimal(value: float, kind: Any) -> Decimal:
-    """The nearest number that a decimal type has."""
+    """The nearest number of a decimal type."""
     with localcontext(prec=kind.precision + kind.scale + 400):
         unit = Decimal(1).scaleb(-kind.scale)
         largest = Decimal(10) ** (kind.precision - kind.scale) - unit
@@ -246,7 +248,7 @@ def _decimal(value: float, kind: Any) -> Decimal:
 
 
 def _with_fields(schema: Any, names: list[str], dtype: np.dtype[Any]) -> Any:
-    """The schema with further columns of numbers."""
+    """The schema with extra numeric columns."""
     import pyarrow
 
     for name in names:
@@ -255,7 +257,7 @@ def _with_fields(schema: Any, names: list[str], dtype: np.dtype[Any]) -> Any:
 
 
 def _time_column(file: ColumnarFile, chosen: list[int]) -> str | None:
-    """The first column of dates that is no feature, if its first values rise."""
+    """The first date column that is not a feature, if its first values increase."""
     from pyarrow import types
 
     for at, field in enumerate(file.schema):
@@ -267,7 +269,7 @@ def _time_column(file: ColumnarFile, chosen: list[int]) -> str | None:
 
 
 def is_number(kind: Any) -> bool:
-    """Whether a column of this type holds numbers."""
+    """Whether this is a numeric type."""
     from pyarrow import types
 
     return bool(types.is_floating(kind) or types.is_integer(kind) or types.is_decimal(kind))
@@ -292,7 +294,7 @@ def _choose(name: str, schema: Any, reading: Reading) -> list[int]:
 
 
 def _index_columns(metadata: Any) -> set[str]:
-    """The columns that pandas says are an index, if it says anything."""
+    """The columns that pandas' metadata call an index."""
     columns = metadata.get("index_columns") if isinstance(metadata, dict) else None
     if not isinstance(columns, list):
         return set()

@@ -1,4 +1,4 @@
-"""What the first lines of a table of text tell: names or not, an index, numbers or text."""
+"""Detection of a text table's header, index, numeric and text columns from its first lines."""
 
 import math
 from datetime import datetime
@@ -9,12 +9,12 @@ from ._cells import Cells, Kind, unquoted
 from .columns import Columns, choose, rising
 from .reading import Reading
 
-# Fewer rows do not tell whether a column counts them.
+# With fewer rows it is not clear whether a column is a row counter.
 ENOUGH_TO_COUNT = 3
 
 
 class Layout(NamedTuple):
-    """The names of all columns, if there are any, the features, and what was in doubt."""
+    """The names of all columns, if there are any, the features, and notes about guesses."""
 
     names: list[str] | None
     chosen: list[int]
@@ -25,13 +25,16 @@ class Layout(NamedTuple):
 def layout_of(
     first: list[bytes], rows: list[list[bytes]], table: str, cells: Cells, reading: Reading
 ) -> Layout:
-    """What the columns of a table are, from the cells of its first line and of some rows."""
+    """The layout of a table, from the cells of its first line and of some rows."""
     notes: list[Note] = []
     header = reading.header
     if header is None:
         header, note = has_header(first, rows, cells)
         notes += [Note(f"{table}: {note}", "header")] if note else []
-    names = [unquoted(text).decode("utf-8", "replace") for text in first] if header else None
+    names = None
+    if header:
+        names, repeated = distinct_names([unquoted(c).decode("utf-8", "replace") for c in first])
+        notes += [Note(f"{table}: {note}") for note in repeated]
     columns = Columns(table, len(first), names)
     below = rows if header else [first, *rows]
     usual = None
@@ -42,8 +45,33 @@ def layout_of(
     return Layout(names, chosen, tuple(notes), time_column(columns, below, chosen))
 
 
+def distinct_names(names: list[str]) -> tuple[list[str], list[str]]:
+    """The names with ".1", ".2" … after repeated ones, as pandas does, and notes about these.
+
+    Examples
+    --------
+    >>> distinct_names(["a", "b", "a"])
+    (['a', 'b', 'a.1'], ["column 3 is called 'a' as well: it is 'a.1' here"])
+    """
+    distinct: list[str] = []
+    notes = []
+    taken, seen, repeats = set(names), set(), dict.fromkeys(names, 0)
+    for number, name in enumerate(names, start=1):
+        shown = name
+        if name in seen:
+            while shown in taken:
+                repeats[name] += 1
+                shown = f"{name}.{repeats[name]}"
+            taken.add(shown)
+            notes.append(f"column {number} is called {name!r} as well: it is {shown!r} here")
+        seen.add(name)
+        distinct.append(shown)
+    more = [f"{len(notes) - 3} more columns have the name of another one"] if notes[3:] else []
+    return distinct, notes[:3] + more
+
+
 def time_column(columns: Columns, rows: list[list[bytes]], chosen: list[int]) -> str | None:
-    """The first column of dates, by its name or number, if the dates rise from row to row."""
+    """The name or number of the first date column, if its dates increase from row to row."""
     for at in sorted(set(range(columns.n_columns)) - set(chosen)):
         if rows and _date(rows[0][at]) is not None:
             if not rising([_date(row[at]) for row in rows]):
@@ -53,7 +81,7 @@ def time_column(columns: Columns, rows: list[list[bytes]], chosen: list[int]) ->
 
 
 def _date(text: bytes) -> datetime | None:
-    """What a cell says as ISO 8601 writes dates, with a day at least."""
+    """The date in a cell, in ISO 8601 with at least a day; None if there is none."""
     bare = unquoted(text).decode("ascii", "replace")
     try:
         return datetime.fromisoformat(bare.replace("/", "-")) if bare[4:5] in ("-", "/") else None
@@ -62,7 +90,7 @@ def _date(text: bytes) -> datetime | None:
 
 
 def first_line_tells(first: list[bytes], cells: Cells, reading: Reading) -> bool:
-    """Whether the first line alone tells what the columns are: of a pipe there may be no more."""
+    """Whether the first line alone determines the columns: a pipe may have no more yet."""
     kinds = {cells.kind(text) for text in first}
     mixed = kinds >= {Kind.NUMBER, Kind.TEXT} or _counts_up(first, [[b"0.5"]], cells)
     if reading.header is None and mixed:
@@ -74,10 +102,10 @@ def first_line_tells(first: list[bytes], cells: Cells, reading: Reading) -> bool
 def has_header(
     first: list[bytes], rows: list[list[bytes]], cells: Cells
 ) -> tuple[bool, str | None]:
-    """Whether the first line holds names, and what to say about it where that is in doubt."""
+    """Whether the first line holds names, with a note if that is a guess."""
     kinds = [cells.kind(text) for text in first]
     below = [kind_of([row[i] for row in rows], cells) for i in range(len(first))]
-    # Of a column of text the first cell tells nothing; of one of numbers it does.
+    # The first cell of a text column decides nothing; that of a numeric column does.
     telling = [kinds[i] for i in range(len(first)) if below[i] is not Kind.TEXT]
     if Kind.TEXT in telling or (Kind.TEXT in kinds and Kind.NUMBER not in telling):
         return True, None
@@ -90,7 +118,7 @@ def has_header(
 
 
 def kind_of(column: list[bytes], cells: Cells) -> Kind:
-    """What a column holds: text only if no cell of it is a number."""
+    """The kind of a column: text only if none of its cells is a number."""
     kinds = {cells.kind(text) for text in column}
     if Kind.NUMBER in kinds:
         return Kind.NUMBER
@@ -100,7 +128,7 @@ def kind_of(column: list[bytes], cells: Cells) -> Kind:
 def features_of(
     columns: Columns, rows: list[list[bytes]], cells: Cells, model_width: int | None
 ) -> tuple[list[int], list[str]]:
-    """The columns of numbers without an index, and what to say about the others."""
+    """The numeric columns without an index, and notes about the others."""
     everything = list(range(columns.n_columns))
     if model_width == columns.n_columns:
         return everything, []
@@ -122,13 +150,13 @@ def features_of(
 def index_column(
     columns: Columns, first_column: list[bytes], cells: Cells, model_width: int | None
 ) -> str | None:
-    """What to say of a first column that is an index (maybe nothing); None if it is none."""
+    """A note (possibly empty) if the first column is an index; None if it is not."""
     if columns.n_columns < 2:
         return None
     if columns.names is not None:
         name = columns.names[0].strip()
         if not name:
-            return ""  # so pandas writes its index
+            return ""  # as pandas writes an index
         saved = name.startswith("Unnamed: 0") or (name == "index" and _counts(first_column, cells))
         return f"took column {name!r} for an index" if saved else None
     values = [_value(text, cells) for text in first_column]
@@ -150,7 +178,7 @@ def _counts(column: list[bytes], cells: Cells) -> bool:
 def _counts_up(first: list[bytes], rows: list[list[bytes]], cells: Cells) -> bool:
     """Whether the first line is 0, 1, 2 … as pandas numbers columns, or years above numbers.
 
-    A line 1, 2, 3 … may be a row as well: it takes four columns, and fractions below.
+    A line 1, 2, 3 … may also be data: it counts only with four columns, and fractions below.
     """
     names = first[1:] if first and not first[0].strip() else first  # after an index
     values = [_value(text, cells) for text in names]

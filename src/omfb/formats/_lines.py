@@ -1,4 +1,4 @@
-"""Files and pipes of lines: what CSV, TSV and NDJSON share."""
+"""Files and pipes of lines: common code of CSV, TSV and NDJSON."""
 
 import stat
 import time
@@ -19,14 +19,14 @@ from .compression import compression_of, open_compressed
 from .reading import Reading
 from .registry import Fill, Format, TableSource, built_in
 
-# What is read at a time: enough for the parser's threads, little beside memory.
+# Bytes read at a time: enough for the parser's threads, little memory.
 GROUP_BYTES = 1 << 23
-# The first lines, from which is told what the columns are.
+# The first lines, from which the layout is detected.
 SAMPLE_BYTES, SAMPLE_LINES = 1 << 18, 200
 
 
 class LineFormat(Format):
-    """A format whose rows are lines."""
+    """A format with one row per line."""
 
     of_lines = True
 
@@ -40,7 +40,7 @@ class LineFormat(Format):
 
     @abstractmethod
     def needs_more(self, first: bytes, reading: Reading) -> bool:
-        """Whether the first line alone does not tell how to read a pipe."""
+        """Whether the first line alone does not determine how to read a pipe."""
 
     def rewrites(self, lines: Lines, target: Format) -> bool:
         """Whether lines of this kind may stand in a file of the target's format."""
@@ -82,14 +82,14 @@ class LineSource(TableSource, GroupedSource):
 
     @abstractmethod
     def parsed_chunks(self) -> Iterator[tuple[bytes, NDArray[Any], float | None]]:
-        """Whole lines, the rows they hold, and the share done, from the beginning to the end."""
+        """Complete lines, their rows, and the share done, from the beginning to the end."""
 
     def rewrites_into(self, target: Format) -> bool:
         """See `TableSource.rewrites_into`."""
         return self.format.rewrites(self.lines, target)
 
     def rewrite(self, stream: Any, target: Format, fill: Fill) -> None:
-        """See `TableSource.rewrite`; cells that are observed are copied as they are written."""
+        """See `TableSource.rewrite`; observed cells are copied byte for byte."""
         names = fill.further_names
         stream.write(self.lines.extend_header(self.preamble(), names))
         for chunk, rows, done in self.parsed_chunks():
@@ -99,9 +99,9 @@ class LineSource(TableSource, GroupedSource):
 
 
 class LineFile(LineSource):
-    """A file of lines. A group is the lines that begin within one stretch of bytes."""
+    """A file of lines. A group is the lines that begin within one range of bytes."""
 
-    read_ahead = True
+    worth_prefetching = True
     path: Path
 
     def __init__(self, format: LineFormat, path: Path, lines: Lines) -> None:
@@ -114,7 +114,7 @@ class LineFile(LineSource):
             for _ in range(lines.header_lines):
                 stream.readline()
             self.first_byte = stream.tell()
-            if self._size <= GROUP_BYTES:  # of a short table, how many passes it needs is asked
+            if self._size <= GROUP_BYTES:  # short tables: the number of passes depends on it
                 self.n_rows = sum(not lines.is_blank(line) for line in whole_lines(stream.read()))
 
     def n_groups(self) -> int:
@@ -145,13 +145,13 @@ class LineFile(LineSource):
             raise self._located(error, start) from None
 
     def _chunk(self, group: int) -> tuple[int, bytes]:
-        """The whole lines that begin in a group's stretch, and the byte where they begin."""
+        """The complete lines that begin in a group's range, and the byte where they begin."""
         begin = self.first_byte + group * GROUP_BYTES
         end = min(begin + GROUP_BYTES, self._size)
         with self.path.open("rb") as stream:
             if group > 0:
                 stream.seek(begin - 1)
-                stream.readline(LONGEST_LINE)  # the end of a line that began before
+                stream.readline(LONGEST_LINE)  # the rest of a line that began earlier
                 begin = stream.tell()
             else:
                 stream.seek(begin)
@@ -163,7 +163,7 @@ class LineFile(LineSource):
         return begin, data
 
     def _located(self, error: RowError, start: int) -> DataError:
-        """The error with its file and row, the chunk having begun at the byte `start`."""
+        """The error with its file and row, for a chunk that begins at byte `start`."""
         rows = lines = 0
         with self.path.open("rb") as stream:
             stream.seek(self.first_byte)
@@ -176,13 +176,13 @@ class LineFile(LineSource):
 
 
 class StreamedLines(LineSource):
-    """Lines that can only be read from their beginning on, as one group."""
+    """Lines that can only be read from the beginning, as one group."""
 
     _preamble: bytes
 
     @abstractmethod
     def begun(self) -> AbstractContextManager[LineReader]:
-        """A reader that is at the first row, until nobody reads on."""
+        """A context with a reader that is at the first row."""
 
     def preamble(self) -> bytes:
         """See `LineSource.preamble`."""
@@ -215,7 +215,7 @@ class StreamedLines(LineSource):
                 yield chunk, rows, None
 
     def parse_line(self, line: bytes, rows: int, lines: int) -> NDArray[Any]:
-        """One line as (1, n_features), so many rows and lines having come before it."""
+        """One line as (1, n_features); `rows` and `lines` came before it."""
         try:
             return np.array([self.lines.parse_line(line)])
         except RowError as error:
@@ -223,17 +223,17 @@ class StreamedLines(LineSource):
             raise located(error, self.name, rows, lines) from None
 
     def before_error(self) -> None:
-        """Called when a line is found to be no row."""
+        """Called before an error about a line is raised."""
 
     def fraction(self, position: Any) -> float | None:
-        """Nobody knows."""
+        """See `Source.fraction`: unknown."""
         return None
 
 
 class CompressedLines(StreamedLines):
-    """A compressed file of lines, as often as it is asked for."""
+    """A compressed file of lines, which can be read repeatedly."""
 
-    read_ahead = True
+    worth_prefetching = True
     path: Path
 
     def __init__(self, format: LineFormat, path: Path, reading: Reading) -> None:
@@ -259,7 +259,7 @@ class CompressedLines(StreamedLines):
 
 
 class PipeSource(StreamedLines):
-    """Lines from a pipe, once, in the order they come."""
+    """Lines from a pipe: one pass, in their order."""
 
     rereadable = False
 
@@ -276,7 +276,7 @@ class PipeSource(StreamedLines):
         return nullcontext(self.reader)
 
     def before_error(self) -> None:
-        """Ctrl-C ends the writer, too, amid a line: whoever wants to stop is heard first."""
+        """Ctrl-C also ends the writer in the middle of a line: let the interrupt come first."""
         time.sleep(IDLE_SECONDS)
         self.idle()
 
@@ -285,7 +285,7 @@ def open_pipe(
     stream: Any, kind: str | None = None, reading: Reading | None = None,
     name: str = "standard input",
 ) -> PipeSource:  # fmt: skip
-    """Rows from a pipe; its kind (csv, tsv, ndjson) is told by its first line if not given."""
+    """Rows from a pipe; its kind (csv, tsv, ndjson) is detected from the first line if None."""
     reading = reading or Reading()
     reader = LineReader(stream, name)
     if reading.on_idle is not None:
@@ -313,7 +313,7 @@ def _line_format(kind: str | None, first: bytes) -> LineFormat:
 
 
 def _preamble(first: bytes, lines: Lines) -> bytes:
-    """What of the first line comes before the first row."""
+    """The part of the first line that comes before the first row."""
     if lines.header_lines:
         return first
     return first[: len(first) - len(first.removeprefix(BYTE_ORDER_MARK))]

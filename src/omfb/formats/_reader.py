@@ -1,4 +1,4 @@
-"""Lines of a pipe, as soon as they are there."""
+"""Lines of a pipe, as soon as they arrive."""
 
 import io
 import os
@@ -10,19 +10,19 @@ from typing import Any
 
 from ..streams.base import DataError
 
-# A line longer than this is no row of numbers but a file of another kind.
+# A longer line is not a row of numbers but a file of another kind.
 LONGEST_LINE = 1 << 28
-# How long a signal, a checkpoint that is due, or a row may have to wait for a silent pipe.
+# How long a signal, a due checkpoint or a row may have to wait for a silent pipe.
 IDLE_SECONDS = 0.2
-# What a pipe is asked for at once, and how many such parts may wait to be parsed.
+# Bytes of one read, and the number of such parts in the queue.
 PART_BYTES, PARTS_AHEAD = 1 << 18, 4
 
 
 class LineReader:
     """Lines of a pipe or of any binary stream.
 
-    What has a file descriptor is read by a thread: a system call that waits for data would
-    otherwise be deaf to signals, and on Windows there is no other way to wait for a while.
+    Streams with a file descriptor are read by a thread: a system call that waits for data would
+    block signals, and on Windows there is no other way to wait with a timeout.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class LineReader:
     Attributes
     ----------
     idle : callable
-        Called every now and then while no data come.
+        Called from time to time while no data arrive.
     """
 
     def __init__(self, stream: Any, name: str = "standard input") -> None:
@@ -48,7 +48,7 @@ class LineReader:
             threading.Thread(target=self._read_on, name="omfb reads a pipe", daemon=True).start()
 
     def line(self) -> bytes:
-        """The next line with its ending; nothing at the end."""
+        """The next line with its ending; empty at the end."""
         searched = 0
         while (end := self._waiting.find(b"\n", searched)) < 0 and not self._ended:
             searched = len(self._waiting)
@@ -56,9 +56,9 @@ class LineReader:
         return self._taken(end + 1 if end >= 0 else len(self._waiting))
 
     def chunk(self, size: int) -> bytes:
-        """Whole lines of about `size` bytes, or what a slow pipe brings in a while; b"" at the end.
+        """Complete lines of about `size` bytes, or what a slow pipe has sent; b"" at the end.
 
-        So a row that has arrived is not kept waiting for a million bytes to come after it.
+        So a row that has arrived does not wait for a megabyte of further rows.
         """
         patience = time.monotonic() + IDLE_SECONDS
         searched, whole = 0, False
@@ -71,12 +71,12 @@ class LineReader:
         return self._taken(len(self._waiting))
 
     def arrived(self) -> list[bytes]:
-        """The whole lines that have come and were not taken; they stay to be taken."""
+        """The complete lines that have arrived; they stay in the reader."""
         whole = self._waiting if self._ended else self._waiting[: self._waiting.rfind(b"\n") + 1]
         return [line + b"\n" for line in bytes(whole).split(b"\n") if line]
 
     def back(self, line: bytes) -> None:
-        """Put a line back, to be the next one."""
+        """Put a line back, so that it is the next one."""
         self._waiting[:0] = line
 
     def _taken(self, count: int) -> bytes:
@@ -85,9 +85,9 @@ class LineReader:
         return taken
 
     def _more(self) -> None:
-        """Wait a while for data; `idle` if none come."""
+        """Wait for data for a while; call `idle` if none arrive."""
         if len(self._waiting) > LONGEST_LINE:
-            raise DataError(f"{self.name}: a line of more than {LONGEST_LINE} bytes is no row.")
+            raise DataError(f"{self.name}: a line of more than {LONGEST_LINE} bytes is not a row.")
         if self._parts is None:
             data = self._stream.read(PART_BYTES)
         else:
@@ -105,7 +105,7 @@ class LineReader:
         assert self._parts is not None
         try:
             if isinstance(self._stream, os.PathLike):
-                # Opening waits for a writer, too.
+                # Opening also waits for a writer.
                 self._stream = open(self._stream, "rb", buffering=0)  # noqa: SIM115
             descriptor = self._stream.fileno()
             while data := os.read(descriptor, PART_BYTES):

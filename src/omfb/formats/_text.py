@@ -1,4 +1,4 @@
-"""What all lines of text share: numbers as text, and errors that name their row."""
+"""Common code of text lines: numbers as text, and errors that name their row."""
 
 from typing import Any, Protocol
 
@@ -11,7 +11,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
 class RowError(DataError):
-    """A cell that is no number, in the row-th row (from 0) and the line-th line of a chunk."""
+    """An error about a cell; `row` and `line` (from 0) are within a chunk."""
 
     def __init__(
         self, row: int, column: str | None, problem: str, parameter: str | None = None
@@ -21,7 +21,7 @@ class RowError(DataError):
 
 
 class Lines(Protocol):
-    """How the lines of a file are read and filled: `Delimited` or `JsonLines`."""
+    """How to read and fill the lines of a file: `Delimited` or `JsonLines`."""
 
     @property
     def chosen(self) -> list[int]:
@@ -29,7 +29,7 @@ class Lines(Protocol):
 
     @property
     def n_columns(self) -> int:
-        """How many columns there are, features or not."""
+        """Number of columns, features or not."""
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -37,41 +37,41 @@ class Lines(Protocol):
 
     @property
     def column_names(self) -> list[str] | None:
-        """Names of all columns, as far as they are known."""
+        """Names of all known columns."""
 
     @property
     def header_lines(self) -> int:
-        """How many lines come before the first row."""
+        """Number of lines before the first row."""
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What was taken for what."""
+        """Notes about guesses."""
 
     @property
     def time_column(self) -> str | None:
-        """The column by whose dates the rows are in time."""
+        """The date column by which the rows are in time order."""
 
     def is_blank(self, line: bytes) -> bool:
-        """Whether a line is no row."""
+        """Whether a line is not a row."""
 
     def parse(self, chunk: bytes) -> NDArray[np.float64]:
-        """The rows of whole lines, NaN where missing."""
+        """The rows of complete lines, NaN where missing."""
 
     def parse_line(self, line: bytes, row: int = 0) -> list[float]:
         """The values of one line."""
 
     def fill(self, line: bytes, which: Any, values: Any) -> bytes:
-        """The line with the values of the features `which` written in, all else as it is."""
+        """The line with the values of the features `which` filled in, otherwise unchanged."""
 
     def extend(self, line: bytes, names: list[str], values: Any) -> bytes:
-        """The line of a row with further columns."""
+        """The line of a row with extra columns."""
 
     def extend_header(self, preamble: bytes, names: list[str]) -> bytes:
-        """What comes before the first row, with the names of further columns."""
+        """The text before the first row, with the names of extra columns."""
 
 
 def located(error: RowError, name: str, rows: int, lines: int) -> DataError:
-    """The error as one line that names its place, so many rows and lines before its chunk."""
+    """The error with its place, given the numbers of rows and lines before its chunk."""
     row, line = rows + error.row + 1, lines + error.line + 1
     number = f"row {row}" if row == line else f"row {row} (line {line})"
     column = f", column {error.column}" if error.column is not None else ""
@@ -79,7 +79,7 @@ def located(error: RowError, name: str, rows: int, lines: int) -> DataError:
 
 
 def parse_lines(chunk: bytes, form: Lines) -> NDArray[np.float64]:
-    """The rows of whole lines, one by one."""
+    """The rows of complete lines, one by one."""
     lines = whole_lines(chunk)
     rows = np.empty((len(lines), len(form.chosen)))
     number = 0
@@ -97,7 +97,7 @@ def parse_lines(chunk: bytes, form: Lines) -> NDArray[np.float64]:
 def fill_lines(
     chunk: bytes, form: Lines, rows: Any, filled: Any, names: list[str], further: Any
 ) -> bytes:
-    """The lines of a chunk with what is missing in `rows` written in, and with further columns."""
+    """The lines of a chunk with the entries missing in `rows` filled, and with extra columns."""
     missing = np.isnan(rows)
     written, number = [], 0
     for line in whole_lines(chunk):
@@ -119,8 +119,7 @@ def whole_lines(chunk: bytes) -> list[bytes]:
     return [*lines, last] if last else lines
 
 
-def texts_of(values: NDArray[Any]) -> list[bytes]:
-    """The shortest text for each value that reads back as the same value."""
-    if values.dtype.itemsize == 8:
-        return [repr(value).encode() for value in values.tolist()]
-    return [str(value).encode() for value in values]
+def texts_of(values: NDArray[Any], missing: bytes = b"") -> list[bytes]:
+    """The shortest text for each value that reads back as the same value; NaN is `missing`."""
+    texts = map(repr, values.tolist()) if values.dtype.itemsize == 8 else map(str, values)
+    return [missing if text == "nan" else text.encode() for text in texts]

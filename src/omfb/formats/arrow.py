@@ -1,4 +1,4 @@
-"""Arrow's own files (Feather 2)."""
+"""Arrow IPC files (Feather 2)."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from ._columnar import ColumnarFile, ColumnarFormat, matrix
 
-# A record batch up to this size is read as a whole; a larger one by some of its rows and columns
-# at a time, again and again, as a batch cannot be read in parts otherwise.
+# A record batch up to this size is read at once. Larger ones are read repeatedly, and only some
+# rows and columns kept each time: a batch cannot be read in parts.
 WHOLE_BYTES, PART_BYTES = 1 << 26, 1 << 25
-# A file up to this size is asked for its rows at once.
+# The rows of a file up to this size are counted when it is opened.
 SMALL_BYTES = 1 << 23
-# What a cell of text is taken to need.
+# Assumed bytes of a text cell.
 CELL_BYTES = 32
 
 
@@ -24,16 +24,14 @@ class ArrowFile:
     def __init__(self, path: Path) -> None:
         import pyarrow
 
-        # Not mapped: the pages of a map would count as memory of the process, all of them.
+        # Not memory-mapped: all pages of a map would count as memory of the process.
         self._stream = pyarrow.OSFile(str(path))
         self._file = pyarrow.ipc.open_file(self._stream)
         self.schema = self._file.schema
         self.n_rows: int | None = None
         self.n_groups: int = self._file.num_record_batches
         self._widths = [_width(field.type) for field in self.schema]
-        if (
-            self._stream.size() <= SMALL_BYTES
-        ):  # of a short table, how many passes it needs is asked
+        if self._stream.size() <= SMALL_BYTES:  # short tables: the number of passes depends on it
             self.n_rows = self.rows_before(self.n_groups)
 
     def rows_before(self, group: int) -> int:
@@ -65,7 +63,7 @@ class ArrowFile:
             yield from _cut(part, at_once)
 
     def _part(self, group: int, positions: list[int], which: range, n_rows: int) -> Any:
-        """Some rows of a large batch, copied so that the rest of it is let go."""
+        """Some rows of a large batch, copied so that the rest can be freed."""
         import pyarrow
 
         columns: list[Any] = []
@@ -80,7 +78,7 @@ class ArrowFile:
         return pyarrow.record_batch(columns, schema=schema)
 
     def _some(self, group: int, positions: list[int]) -> Any:
-        """A batch of some columns, in the order asked for; the others are not read."""
+        """A batch of some columns in the given order; the others are not read."""
         import pyarrow
 
         options = pyarrow.ipc.IpcReadOptions(included_fields=sorted(positions))
@@ -125,8 +123,8 @@ def _cut(batch: Any, at_once: int) -> Iterator[Any]:
 
 
 def _width(kind: Any) -> int:
-    """About how many bytes a value of a type needs."""
+    """Approximate bytes of a value of a type."""
     try:
         return max(1, int(kind.bit_width) // 8)
-    except ValueError:  # of no fixed width
+    except ValueError:  # variable width
         return CELL_BYTES

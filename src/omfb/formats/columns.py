@@ -1,4 +1,4 @@
-"""Which columns of a table are the features."""
+"""Choice of the columns of a table that are features."""
 
 from collections.abc import Sequence
 from difflib import get_close_matches
@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from ..streams.base import DataError
 from .reading import Reading
 
-# Fewer dates do not tell whether rows are in time.
+# With fewer dates it is not clear whether rows are in time order.
 ENOUGH_DATES = 3
 
 
 class Columns(NamedTuple):
-    """The columns of a table: its name, how many there are, and what they are called."""
+    """The name of a table, and the number and names of its columns."""
 
     table: str
     n_columns: int
@@ -29,7 +29,7 @@ def choose(columns: Columns, reading: Reading, usual: list[int] | None = None) -
     columns : Columns
     reading : Reading
     usual : list of int or None
-        The columns that hold numbers to learn from; they are taken if nothing else is asked for.
+        The default: the numeric columns.
     """
     if reading.columns is not None:
         chosen = [i for part in reading.columns for i in _positions(part, columns)]
@@ -45,7 +45,7 @@ def choose(columns: Columns, reading: Reading, usual: list[int] | None = None) -
 
 
 def rising(values: Sequence[Any]) -> bool:
-    """Whether dates tell that rows are in time: none is missing, and each is after the last."""
+    """Whether dates are complete and strictly increasing, so that rows are in time order."""
     if len(values) < ENOUGH_DATES or None in values:
         return False
     try:
@@ -65,7 +65,7 @@ def is_pattern(part: str) -> bool:
 
 
 def did_you_mean(name: str, names: list[str]) -> str:
-    """A hint at the name that was meant, or nothing."""
+    """A hint at the closest name, or an empty string."""
     close = get_close_matches(name, names, 1)
     return f"Did you mean {close[0]!r}? " if close else ""
 

@@ -1,4 +1,4 @@
-"""Text files that are compressed by gzip or zstd."""
+"""Text files compressed with gzip or zstd."""
 
 import gzip
 import io
@@ -10,22 +10,22 @@ from typing import Any
 
 from ..streams.base import DataError
 
-# Text of numbers shrinks to a fifth, rarely to a fiftieth. Beyond this it is a trap, or so
-# repetitive that unpacking it first is no loss.
+# Numbers as text shrink to a fifth, rarely to a fiftieth. A file beyond this ratio is malicious, or
+# so repetitive that unpacking it first is no loss.
 LARGEST_RATIO = 200
-# Small files may be anything.
+# Output up to this size is always allowed.
 ALWAYS_ALLOWED = 1 << 28
-# What a reader of a damaged file raises.
+# What readers raise for a damaged file.
 FAULTS = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 def allowed_size(path: str | os.PathLike[str]) -> int:
-    """Bytes to which an honest file can expand."""
+    """Largest allowed size of the decompressed content."""
     return ALWAYS_ALLOWED + LARGEST_RATIO * Path(path).stat().st_size
 
 
 def bomb(path: str | os.PathLike[str]) -> DataError:
-    """The error for a file that expands to more."""
+    """The error for a file that expands to more than allowed."""
     return DataError(
         f"{path}: expands to more than {LARGEST_RATIO} times its size. "
         f"If that is right, unpack it first."
@@ -33,12 +33,12 @@ def bomb(path: str | os.PathLike[str]) -> DataError:
 
 
 def compression_of(path: str | os.PathLike[str]) -> str | None:
-    """How a file of this name is compressed: gzip, zstd or not at all."""
+    """The compression that a file name says: gzip, zstd or None."""
     return {".gz": "gzip", ".zst": "zstd"}.get(Path(path).suffix.lower())
 
 
 def open_compressed(path: Path) -> Any:
-    """A binary stream of the content; it stops at a bound with a clear error."""
+    """A binary stream of the content, with a limit on its size."""
     path.open("rb").close()  # its errors are clearer than pyarrow's
     if compression_of(path) == "gzip":
         return _Bounded(gzip.open(path, "rb"), path)
@@ -46,7 +46,7 @@ def open_compressed(path: Path) -> Any:
 
 
 def compressed(stream: Any, path: str | os.PathLike[str]) -> Any:
-    """A stream that compresses into another, as the path's ending asks for; it needs closing."""
+    """A stream that compresses into another, by the extension of the path; close it."""
     if compression_of(path) == "gzip":
         return gzip.GzipFile("", "wb", 6, stream, mtime=0)
     return _pyarrow(path).CompressedOutputStream(_KeptOpen(stream), "zstd")
@@ -63,7 +63,7 @@ def _pyarrow(path: Any) -> Any:
 
 
 class _Bounded:
-    """Reads until there is more than an honest file of this size can hold."""
+    """A reader that raises an error beyond the allowed size."""
 
     def __init__(self, stream: Any, path: Path) -> None:
         self._stream, self._path = stream, path
@@ -73,7 +73,7 @@ class _Bounded:
         try:
             data: bytes = self._stream.read(size)
         except FAULTS as error:
-            raise DataError(f"{self._path}: not a whole compressed file ({error}).") from error
+            raise DataError(f"{self._path}: not a complete compressed file ({error}).") from error
         self._left -= len(data)
         if self._left < 0:
             raise bomb(self._path)
@@ -84,7 +84,7 @@ class _Bounded:
 
 
 class _KeptOpen(io.RawIOBase):
-    """Passes bytes on to a stream that others will close."""
+    """Passes bytes on to a stream that it does not close."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

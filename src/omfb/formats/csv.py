@@ -1,7 +1,7 @@
 """CSV and TSV.
 
-A row is a line. Cells may be quoted, but a quoted cell may not span lines. What Python's `float`
-reads is a number; pyarrow, where it is installed, only does the same faster.
+Each row is a line. Cells may be quoted, but a quoted cell may not span lines. A number is what
+Python's `float` reads; pyarrow, if installed, does the same faster.
 """
 
 import math
@@ -23,25 +23,27 @@ from ._text import BYTE_ORDER_MARK, Lines, RowError, parse_lines, texts_of, whol
 from .reading import Reading
 from .registry import Format, FormatError, Writer
 
+# Separators of cells, the least likely to be part of a cell first.
+MARKS = (b"\t", b";", b"|", b",")
 OPEN_QUOTE = "a quoted cell does not end on its line; put each row on one line"
 
 
 @dataclass(frozen=True)
 class Delimited:
-    """How the lines of one file are to be read.
+    """How to read the lines of one file.
 
     Attributes
     ----------
     delimiter : bytes
     names : list of str or None
-        Of all columns, if the file has a header.
+        Names of all columns, if the file has a header.
     n_columns : int
     chosen : list of int
         The columns that are features, in the model's order.
     cells : Cells
     notes : tuple of Note
     time_column : str or None
-        The column by whose dates the rows are in time.
+        The date column by which the rows are in time order.
     """
 
     delimiter: bytes
@@ -54,7 +56,7 @@ class Delimited:
 
     @property
     def header_lines(self) -> int:
-        """How many lines come before the first row."""
+        """Number of lines before the first row."""
         return 0 if self.names is None else 1
 
     @property
@@ -68,7 +70,7 @@ class Delimited:
         return None if self.names is None else [self.names[i] for i in self.chosen]
 
     def is_blank(self, line: bytes) -> bool:
-        """Whether a line is no row; in a file of one column an empty line is a missing value."""
+        """Whether a line is not a row; with one column, an empty line is a missing value."""
         return self.n_columns > 1 and not line.strip(b"\r\n")
 
     def parse(self, chunk: bytes) -> NDArray[np.float64]:
@@ -88,7 +90,7 @@ class Delimited:
         if not self.cells.plain or self.cells.missing_numbers:
             return self._values(texts, row)
         missing = self.cells.missing
-        try:  # what nearly all lines are: plain numbers and missing ones
+        try:  # nearly all lines: plain numbers and missing values
             values = [math.nan if text in missing else float(text) for text in texts]
         except ValueError:
             return self._values(texts, row)
@@ -109,7 +111,7 @@ class Delimited:
         return f"{cells} instead of {self.n_columns}; add or remove delimiters"
 
     def _values(self, texts: list[bytes], row: int) -> list[float]:
-        """The values of the chosen cells; an error names the first that is none."""
+        """The values of the chosen cells; an error names the first that is not a number."""
         values = []
         for i, text in zip(self.chosen, texts, strict=True):
             try:
@@ -146,7 +148,7 @@ class Delimited:
         return self.delimiter.join([body, *texts]) + line[len(body) :]
 
     def extend_header(self, preamble: bytes, names: list[str]) -> bytes:
-        """See `Lines.extend_header`; a file without names gets none."""
+        """See `Lines.extend_header`; a file without a header gets none."""
         if self.names is None or not names:
             return preamble
         body = preamble.rstrip(b"\r\n")
@@ -155,12 +157,13 @@ class Delimited:
 
 
 class Csv(LineFormat):
-    """Lines of cells between commas, semicolons or tabs, whichever the first line has."""
+    """Lines of cells between commas, semicolons, tabs or bars, whichever fits all lines."""
 
     name = "csv"
     endings: tuple[str, ...] = (".csv", ".txt")
     takes_batches = True
     delimiter = b","
+    detects_delimiter = True
 
     def detect(self, sample: list[bytes], name: str, reading: Reading) -> Delimited:
         """See `LineFormat.detect`."""
@@ -169,9 +172,10 @@ class Csv(LineFormat):
             raise DataError(
                 f"{name}: the first line is empty. It must hold column names or numbers."
             )
-        delimiter = self.delimiter_of(first)
+        lines = [line.rstrip(b"\r\n") for line in sample[1:]]
+        delimiter = self.delimiter_of(first, [line for line in lines if line.strip()], reading)
         texts = split(first, delimiter)
-        rows = [split(line.rstrip(b"\r\n"), delimiter) for line in sample[1:]]
+        rows = [split(line, delimiter) for line in lines]
         rows = [row for row in rows if len(row) == len(texts) and any(row)]
         cells = Cells.of(reading)
         found: Layout = layout_of(texts, rows, name, cells, reading)
@@ -179,23 +183,36 @@ class Csv(LineFormat):
             delimiter, found.names, len(texts), found.chosen, cells, found.notes, found.time_column
         )
 
-    def delimiter_of(self, line: bytes) -> bytes:
-        """The mark between cells, told by the first line."""
-        bare = re.sub(rb'"(?:[^"]|"")*"', b"", line)
-        return next((mark for mark in (b"\t", b";") if mark in bare), b",")
+    def delimiter_of(self, first: bytes, others: list[bytes], reading: Reading) -> bytes:
+        """The mark that splits the first line and most of the others into equally many cells.
+
+        A header may have other marks in its names, as in ``temp;C,wind``. If there is only one
+        line, or a tie, the first of `MARKS` wins: commas may be decimal marks.
+        """
+        marks = marks_in(first, reading)
+        if not others:
+            return marks[0] if marks else self.delimiter
+
+        def lines_alike(mark: bytes) -> int:
+            n_cells = len(split(first, mark))
+            return sum(len(split(line, mark)) == n_cells for line in others)
+
+        best = max(marks, key=lines_alike, default=self.delimiter)
+        return best if lines_alike(best) else self.delimiter
 
     def recognises(self, first: bytes) -> bool:
         """See `LineFormat.recognises`."""
         return first.lstrip()[:1] not in (b"{", b"[")
 
     def needs_more(self, first: bytes, reading: Reading) -> bool:
-        """See `LineFormat.needs_more`: a model's columns are known by their names or number."""
+        """See `LineFormat.needs_more`: a model's columns are known by name or number."""
         line = first.removeprefix(BYTE_ORDER_MARK).rstrip(b"\r\n")
-        texts = split(line, self.delimiter_of(line))
-        return not first_line_tells(texts, Cells.of(reading), reading)
+        texts = split(line, self.delimiter_of(line, [], reading))
+        ambiguous = self.detects_delimiter and len(marks_in(line, reading)) > 1
+        return ambiguous or not first_line_tells(texts, Cells.of(reading), reading)
 
     def rewrites(self, lines: Lines, target: Format) -> bool:
-        """See `LineFormat.rewrites`: what is between tabs may stand in a .tsv file as well."""
+        """See `LineFormat.rewrites`: tab-separated lines also fit a .tsv file."""
         tabs = isinstance(lines, Delimited) and lines.delimiter == b"\t"
         return target is self or (isinstance(target, Tsv) and tabs)
 
@@ -211,7 +228,7 @@ class Csv(LineFormat):
         for field in schema:
             if pyarrow.types.is_nested(field.type):
                 raise FormatError(
-                    f"text has no place for column {field.name!r} of type {field.type}: "
+                    f"text cannot hold column {field.name!r} of type {field.type}: "
                     f"write a .parquet or .arrow file"
                 )
         options = csv.WriteOptions(delimiter=self.delimiter.decode())
@@ -224,8 +241,9 @@ class Tsv(Csv):
     name = "tsv"
     endings = (".tsv", ".tab")
     delimiter = b"\t"
+    detects_delimiter = False
 
-    def delimiter_of(self, line: bytes) -> bytes:
+    def delimiter_of(self, first: bytes, others: list[bytes], reading: Reading) -> bytes:
         """See `Csv.delimiter_of`."""
         return b"\t"
 
@@ -251,16 +269,23 @@ class CsvWriter:
 
 
 def quoted(name: str, delimiter: bytes) -> bytes:
-    """A name as it has to stand between delimiters."""
+    """A name as it is written between delimiters."""
     text = name.encode("utf-8", "surrogateescape")
     if any(mark in text for mark in (delimiter, b'"', b"\n", b"\r")):
         text = b'"' + text.replace(b'"', b'""') + b'"'
     return text
 
 
-_CELL = {
-    mark: re.compile(rb'"(?:[^"]|"")*"[^%b]*|[^%b]*' % (mark, mark)) for mark in (b",", b";", b"\t")
-}
+_CELL = {mark: re.compile(rb'"(?:[^"]|"")*"[^%b]*|[^%b]*' % (mark, mark)) for mark in MARKS}
+_QUOTED = re.compile(rb'"(?:[^"]|"")*"')
+
+
+def marks_in(line: bytes, reading: Reading) -> list[bytes]:
+    """The marks outside of quotes that may separate cells."""
+    bare = _QUOTED.sub(b"", line)
+    marks = [mark for mark in MARKS if mark in bare]
+    in_numbers = {reading.decimal.encode(), reading.thousands.encode()}
+    return [mark for mark in marks if mark not in in_numbers] or marks
 
 
 def split(line: bytes, delimiter: bytes) -> list[bytes]:
@@ -271,7 +296,7 @@ def split(line: bytes, delimiter: bytes) -> list[bytes]:
     texts, at = [], 0
     while True:
         match = pattern.match(line, at)
-        assert match is not None  # the pattern matches nothing, too
+        assert match is not None  # the pattern also matches an empty cell
         texts.append(match.group())
         at = match.end()
         if at >= len(line):
@@ -282,7 +307,7 @@ def split(line: bytes, delimiter: bytes) -> list[bytes]:
 
 
 def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
-    """What pyarrow makes of whole lines; None where it is not installed or finds a fault."""
+    """The rows of complete lines by pyarrow; None if it is not installed or finds a fault."""
     try:
         import pyarrow
         from pyarrow import csv
@@ -296,11 +321,11 @@ def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
     if plain is None:
         return None
     if signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
-        # Who handles Ctrl-C in a way of their own is to hear it: pyarrow would listen instead, and
-        # its thread that does may end the process amid its exit.
+        # Keep a custom handler of Ctrl-C: pyarrow would install its own, and the thread behind it
+        # may abort the process while it exits.
         pyarrow.enable_signal_handlers(False)
-    # In memory of pyarrow's own: its threads let go of a Python object late, and a process that
-    # happens to end then is aborted.
+    # Copied into pyarrow's memory: its threads release Python objects late, and a process that
+    # ends at that moment is aborted.
     lines = pyarrow.BufferOutputStream()
     lines.write(plain)
     names = [str(i) for i in range(form.n_columns)]
@@ -319,10 +344,10 @@ def _parse_fast(chunk: bytes, form: Delimited) -> NDArray[np.float64] | None:
                 decimal_point=form.cells.decimal.decode(),
             ),
         )
-    # Cancelled: pyarrow has heard Ctrl-C, and whoever handles it will look at it after the rows.
+    # Cancelled: pyarrow saw Ctrl-C; the handler runs after these rows.
     except (pyarrow.ArrowInvalid, pyarrow.ArrowCancelled):
         return None
-    if b'"' in chunk:  # a cell may go on in the next line, which is for `parse_line` to refuse
+    if b'"' in chunk:  # a quoted cell may span lines, which `parse_line` refuses
         lines_with_rows = sum(not form.is_blank(line) for line in whole_lines(chunk))
         if len(table) != lines_with_rows:
             return None

@@ -1,4 +1,4 @@
-"""Several files as one stream: their rows come one file after the other, or shuffled."""
+"""Several files as one stream: one file after the other, or shuffled."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,17 +14,17 @@ from .reading import Reading
 from .registry import TableSource
 
 
-class ManyFiles(GroupedSource):
+class MultiFileSource(GroupedSource):
     """The rows of several files that have the same features.
 
     Parameters
     ----------
     paths : sequence of path
     reading : Reading
-        How each is read.
+        How to read each of them.
     """
 
-    read_ahead = True
+    worth_prefetching = True
     time_column: str | None = None
 
     def __init__(self, paths: Sequence[Path], reading: Reading) -> None:
@@ -38,7 +38,7 @@ class ManyFiles(GroupedSource):
         self.n_features, self.feature_names = first.n_features, first.feature_names
         self.dtype = np.result_type(*(file.dtype for file in self._files))
         self.notes = tuple(note for file in self._files for note in file.notes)
-        if len(paths) == 1:  # of several, nobody knows whether one goes on where another ends
+        if len(paths) == 1:  # several files need not be consecutive in time
             self.time_column = first.time_column
         lengths = [file.n_rows for file in self._files]
         self.n_rows = None if None in lengths else sum(length or 0 for length in lengths)
@@ -64,7 +64,7 @@ class ManyFiles(GroupedSource):
 
 
 def read_group(file: TableSource, group: int) -> Iterator[NDArray[Any]]:
-    """The rows of one group of a file; a file that has none is one."""
+    """The rows of one group of a file; a file without groups counts as one."""
     if isinstance(file, GroupedSource):
         yield from file.read(group, 0)
         return

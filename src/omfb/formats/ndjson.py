@@ -19,7 +19,7 @@ from .columns import Columns, choose, did_you_mean, is_pattern, matching
 from .reading import Reading
 from .registry import Writer
 
-# The first whole number that no float is near; whole numbers are compared exactly.
+# The smallest integer that overflows a float; integers are compared exactly.
 _TOO_LARGE = 2**1024 - 2**970
 _NUMBERS = frozenset([int, float, type(None)])
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -28,7 +28,7 @@ _DECODER = json.JSONDecoder()
 
 @dataclass(frozen=True)
 class JsonLines:
-    """How the lines of one stream are to be read.
+    """How to read the lines of one stream.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class JsonLines:
     chosen : list of int
         The entries of a list, or the keys, that are features.
     known : frozenset of str or None
-        Keys that may hold numbers: another one is an error. None where all others are ignored.
+        Keys that may hold numbers; others are an error. None if others are ignored.
     missing : frozenset
         Strings and numbers that stand for a missing value, besides null.
     notes : tuple of Note
@@ -61,7 +61,7 @@ class JsonLines:
         return self.feature_names
 
     def is_blank(self, line: bytes) -> bool:
-        """Whether a line is no row."""
+        """Whether a line is not a row."""
         return not line.strip()
 
     def parse(self, chunk: bytes) -> NDArray[np.float64]:
@@ -115,7 +115,7 @@ class JsonLines:
         raise AssertionError("no value is at fault")
 
     def fill(self, line: bytes, which: Any, values: Any) -> bytes:
-        """See `Lines.fill`; keys that are absent are added."""
+        """See `Lines.fill`; absent keys are added."""
         numbers = [number.decode() for number in texts_of(values)]
         places = [
             self.chosen[i] if self.feature_names is None else self.feature_names[i]
@@ -135,25 +135,26 @@ class JsonLines:
 
     def extend(self, line: bytes, names: list[str], values: Any) -> bytes:
         """See `Lines.extend`; a list has no keys, and gets further entries."""
-        text, numbers = line.decode(), [number.decode() for number in texts_of(values)]
+        text = line.decode()
+        numbers = [number.decode() for number in texts_of(values, b"null")]
         if self.feature_names is None:
             end = text.rindex("]")
             return (text[:end] + "".join(f", {number}" for number in numbers) + text[end:]).encode()
         return _with_keys(text, names, dict(zip(names, numbers, strict=True))).encode()
 
     def extend_header(self, preamble: bytes, names: list[str]) -> bytes:
-        """See `Lines.extend_header`: each line names its own."""
+        """See `Lines.extend_header`: there is no header."""
         return preamble
 
 
 class Ndjson(LineFormat):
-    """An object or a list in each line."""
+    """One object or list per line."""
 
     name = "ndjson"
     endings = (".ndjson", ".jsonl")
 
     def detect(self, sample: list[bytes], name: str, reading: Reading) -> JsonLines:
-        """See `LineFormat.detect`; keys and entries that hold no numbers are no features."""
+        """See `LineFormat.detect`; keys and entries without numbers are not features."""
         try:
             first = _loaded(sample[0].removeprefix(BYTE_ORDER_MARK), 0)
         except RowError as error:
@@ -187,7 +188,7 @@ class Ndjson(LineFormat):
 
 
 class NdjsonWriter:
-    """An object in each line."""
+    """One object per line."""
 
     def __init__(self, stream: Any, names: list[str]) -> None:
         self._stream = stream
@@ -196,7 +197,7 @@ class NdjsonWriter:
     def write(self, rows: Any) -> None:
         """See `Writer.write`."""
         for row in rows:
-            pairs = map(operator.add, self._keys, texts_of(row))
+            pairs = map(operator.add, self._keys, texts_of(row, b"null"))
             self._stream.write(b"{" + b", ".join(pairs) + b"}\n")
 
     def close(self) -> None:
@@ -206,7 +207,7 @@ class NdjsonWriter:
 def _objects(
     first: dict[str, Any], rows: list[Any], name: str, reading: Reading, missing: frozenset[Any]
 ) -> JsonLines:
-    """How objects are read; keys that the user or a model names need not be in the first rows."""
+    """How to read objects; keys that the user or a model names may be absent at first."""
     there = list(dict.fromkeys(key for row in rows for key in row))
     notes: list[Note] = []
     known = None
@@ -247,7 +248,7 @@ def _requested(parts: tuple[str, ...], there: list[str], name: str, notes: list[
 
 
 def kind_of(value: Any) -> Kind:
-    """What a value of JSON is; numbers that are too large are meant to be numbers."""
+    """The kind of a JSON value; numbers that overflow count as numbers."""
     if value is None or (type(value) is float and math.isnan(value)):
         return Kind.MISSING
     return Kind.NUMBER if type(value) in (int, float) else Kind.TEXT
@@ -272,12 +273,12 @@ def _loadable(lines: list[bytes]) -> Iterator[Any]:
     for line in lines:
         try:
             yield json.loads(line)
-        except (ValueError, RecursionError):  # told, with its row, when the row is read
+        except (ValueError, RecursionError):  # an error when the row is read
             continue
 
 
 def _spans(text: str) -> Iterator[tuple[Any, Any, int, int]]:
-    """Each entry of an object or list: its key or number, its value, and where that stands."""
+    """Each entry of an object or list: its key or index, its value, and the value's position."""
     at = _skip(text, 0)
     is_object = text[at] == "{"
     at = _skip(text, at + 1)
@@ -302,7 +303,7 @@ def _skip(text: str, at: int) -> int:
 
 
 def _with_keys(text: str, keys: list[str], numbers: dict[Any, str]) -> str:
-    """An object with further keys at its end."""
+    """An object with extra keys at its end."""
     end = text.rindex("}")
     added = ", ".join(f"{json.dumps(key, ensure_ascii=False)}: {numbers[key]}" for key in keys)
     comma = ", " if text[:end].strip() != "{" else ""

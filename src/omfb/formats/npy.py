@@ -1,4 +1,4 @@
-"""NumPy's .npy files, which are never in memory as a whole."""
+"""NumPy's .npy files, read block by block."""
 
 import io
 import math
@@ -15,12 +15,12 @@ from ..streams.base import Blocks, DataError, Position, rows_per_block, whole_fi
 from .reading import Reading
 from .registry import Fill, Format, TableSource, Writer
 
-# What NumPy raises for a damaged header, which it reads as Python.
+# What NumPy raises for a damaged header, which it parses as Python.
 HEADER_FAULTS = (
     ValueError, EOFError, SyntaxError, TypeError, tokenize.TokenError, RecursionError,
     OverflowError, AttributeError, MemoryError,
 )  # fmt: skip
-# Bytes of a .npy header that has room for any number of rows.
+# Bytes of a .npy header that fits any number of rows.
 NPY_HEADER = 128
 
 
@@ -61,11 +61,10 @@ class ArrayTable(TableSource, ArraySource):
 
 
 class NpySource(ArrayTable):
-    """Rows of a .npy file that lie in it one after the other.
+    """Rows of a .npy file that is stored row by row.
 
-    They are read by calls to the system rather than through a map: rows in random order are
-    a page fault each, and the pages that come with it have to be dropped again. That takes twice
-    the time.
+    They are read with system calls rather than through a memory map: there, each row in random
+    order is a page fault, and the extra pages have to be dropped again, which takes twice as long.
     """
 
     def __init__(
@@ -106,13 +105,13 @@ class NpySource(ArrayTable):
         return rows
 
     def _read(self, target: memoryview, start: int) -> None:
-        """Read as many bytes as there is room for: one call may give fewer."""
+        """Fill the target: one call may read fewer bytes."""
         self._file.seek(start)
         done = 0
         while done < len(target):
             count = self._file.readinto(target[done:])
             if count == 0:
-                raise DataError(f"{self.name}: the file has become shorter while it was read.")
+                raise DataError(f"{self.name}: the file became shorter while it was read.")
             done += count
 
 
@@ -131,7 +130,7 @@ class Npy(Format):
             size = stream.seek(0, io.SEEK_END) - begin
         if size < header.n_bytes:
             raise DataError(
-                f"{path}: not a whole .npy file (rows of {header.n_bytes} bytes are announced, "
+                f"{path}: not a complete .npy file (rows of {header.n_bytes} bytes are announced, "
                 f"{size} are there)."
             )
         with whole_file(path, ".npy", ValueError, OSError):
@@ -146,7 +145,7 @@ class Npy(Format):
 
 
 class NpyWriter:
-    """An array; its number of rows is put in at the end, unless it is known before."""
+    """An array whose number of rows is written at the end, unless it is known before."""
 
     def __init__(
         self, stream: Any, width: int, dtype: np.dtype[Any], n_rows: int | None = None
@@ -175,16 +174,18 @@ class NpyWriter:
 
 
 def refuse_choice(path: Path, reading: Reading) -> None:
-    """Refuse options that are about columns with names or text: an array has neither."""
+    """Raise a DataError for options that choose columns: arrays have no names."""
     if reading.chooses:
         parameter = "columns" if reading.columns is not None else "exclude"
-        raise DataError(f"{path}: columns can be chosen of tables, not of NumPy files.", parameter)
+        raise DataError(
+            f"{path}: columns can be chosen from tables, not from NumPy files.", parameter
+        )
 
 
 def filled_blocks(source: ArrayTable, fill: Fill) -> Iterator[Any]:
-    """The rows of an array in its own type, with what is missing filled in.
+    """The rows of an array in its own dtype, with missing values filled.
 
-    Whole numbers are never made floats and back, as that might lose digits.
+    Integers are never converted to floats and back, which might lose digits.
     """
     if source.stored.kind == "f":
         for rows, done in source.in_order():
@@ -203,14 +204,14 @@ def filled_blocks(source: ArrayTable, fill: Fill) -> Iterator[Any]:
 
 
 def to_whole(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Numbers rounded to a type of whole numbers, those beyond its range to the nearest there."""
+    """Numbers rounded to an integer dtype and clipped to its range."""
     limits = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
     whole = [min(max(round(float(v)), int(limits[0])), int(limits[1])) for v in values]
     return np.array(whole, dtype)
 
 
 def read_header(stream: Any, name: str) -> Header:
-    """What a .npy file says of the array that begins here."""
+    """The header of the array that begins here."""
     try:
         version = np.lib.format.read_magic(stream)
         if version == (1, 0):

@@ -1,4 +1,4 @@
-"""NumPy's .npz archives: a sparse matrix, or an array that is read as it is decompressed."""
+"""NumPy's .npz archives: a sparse matrix, or an array that is read while decompressing."""
 
 import lzma
 import os
@@ -25,22 +25,22 @@ from .npy import HEADER_FAULTS, ArrayTable, NpyWriter, read_header, refuse_choic
 from .reading import Reading
 from .registry import Fill, Format, TableSource, Writer
 
-# What Python's and SciPy's readers raise for a damaged archive. Without room for a good one they
-# raise MemoryError, which is no fault of it.
+# What Python's and SciPy's readers raise for a damaged archive. A MemoryError is not a sign of
+# damage.
 ZIP_FAULTS = (
     zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, OSError, LookupError,
     RuntimeError, *(fault for fault in HEADER_FAULTS if fault is not MemoryError),
 )  # fmt: skip
-# What is read at a time.
+# Bytes read at a time.
 PART_BYTES = 1 << 22
-# The members of a sparse matrix, any of which some kind of matrix has.
+# The members of SciPy's sparse matrices; each kind has some of them.
 SPARSE_MEMBERS = ("indices", "indptr", "data", "row", "col", "offsets", "shape", "format")
 
 
 class ZippedSource(TableSource, GroupedSource):
-    """An array in a .npz file, read (and decompressed) from its beginning to its end."""
+    """An array in a .npz file, read and decompressed from beginning to end."""
 
-    read_ahead = True
+    worth_prefetching = True
     path: Path
 
     def __init__(self, format: Format, path: Path, member: str, reading: Reading) -> None:
@@ -108,7 +108,7 @@ class ZippedSource(TableSource, GroupedSource):
             self.check_finite_rows(rows, done)
             done += len(rows)
             filled = fill(rows, done / (self.n_rows or 1)).rows
-            if self.stored.kind != "f":  # as floats, whole numbers might lose digits
+            if self.stored.kind != "f":  # as floats, integers might lose digits
                 missing = np.isnan(rows)
                 stored = stored.copy()
                 stored[missing] = to_whole(filled[missing], self.stored)
@@ -117,7 +117,7 @@ class ZippedSource(TableSource, GroupedSource):
 
 
 class SparseTable(ArrayTable):
-    """A sparse matrix of a .npz file, which is filled into an array."""
+    """A sparse matrix in a .npz file; filled, it is an array."""
 
     def rewrite(self, stream: Any, target: Format, fill: Fill) -> None:
         """See `TableSource.rewrite`."""
@@ -131,7 +131,7 @@ class SparseTable(ArrayTable):
 
 
 class Npz(Format):
-    """An archive with the rows as a sparse matrix, or in an array that is alone or called X."""
+    """An archive with a sparse matrix, a single array, or an array called X."""
 
     name = "npz"
     endings = (".npz",)
@@ -139,7 +139,7 @@ class Npz(Format):
 
     def open(self, path: Path, reading: Reading) -> TableSource:
         """See `Format.open`."""
-        path.open("rb").close()  # whether it is there and may be read
+        path.open("rb").close()  # its errors are clearer
         with whole_file(path, ".npz", *ZIP_FAULTS):
             with zipfile.ZipFile(path) as archive:
                 sizes = {info.filename: info.file_size for info in archive.infolist()}
@@ -163,7 +163,7 @@ class Npz(Format):
 
 
 class NpzWriter:
-    """An array called X in an archive, by way of a .npy file."""
+    """An array called X in an archive, through a temporary .npy file."""
 
     def __init__(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> None:
         self._stream = stream
@@ -188,7 +188,7 @@ class NpzWriter:
 
 
 def chosen_member(path: Path, members: list[str]) -> str:
-    """Which array of a .npz file holds the rows."""
+    """The array of a .npz file that holds the rows."""
     arrays = [name for name in members if name.endswith(".npy")]
     for name in arrays:
         if len(arrays) == 1 or name in ("X.npy", "arr_0.npy"):
@@ -198,12 +198,12 @@ def chosen_member(path: Path, members: list[str]) -> str:
 
 
 def _sparse(archive: zipfile.ZipFile, name: str) -> Any:
-    """The sparse matrix of an archive, by rows, once it is known to be whole."""
+    """The sparse matrix of an archive as CSR, after a check of its members."""
     for member in SPARSE_MEMBERS:
         if f"{member}.npy" in archive.namelist():
             _check_size(archive, f"{member}.npy")
     assert archive.filename is not None
-    # A matrix is held as a whole, where arrays are read by parts.
+    # A sparse matrix is loaded at once, unlike arrays.
     if sum(info.file_size for info in archive.infolist()) > allowed_size(archive.filename):
         raise bomb(name)
     X = scipy.sparse.load_npz(archive.filename)
@@ -213,7 +213,7 @@ def _sparse(archive: zipfile.ZipFile, name: str) -> Any:
 
 
 def _check_size(archive: zipfile.ZipFile, member: str) -> None:
-    """Refuse a member that announces more than it has, before room is made for it."""
+    """Raise an error for a member shorter than its header says, before allocating memory."""
     with archive.open(member) as stream:
         if np.lib.format.read_magic(stream) == (1, 0):
             shape, _, dtype = np.lib.format.read_array_header_1_0(stream)

@@ -1,4 +1,4 @@
-"""The stream for whatever the user points at."""
+"""Open a stream for a file, array, frame, Dask array or iterator."""
 
 import os
 from collections.abc import Iterator
@@ -22,23 +22,23 @@ def open_stream(
     Parameters
     ----------
     data : path, array-like, frame, Dask array, iterator of rows or blocks, or Source
-        A file's kind is told by its extension: .csv .tsv .ndjson .npy .npz .parquet .arrow …;
+        The extension of a file says its format: .csv .tsv .ndjson .npy .npz .parquet .arrow …;
         text may be compressed (.csv.gz, .ndjson.zst).
     columns : str, list or None, default=None
         Which columns of a table are features: names, patterns (``"temp_*"``) or numbers from 1
-        (``"3,5-8"``); a string has commas between them. By default those that hold numbers.
+        (``"3,5-8"``), separated by commas in a string. By default the numeric columns.
     exclude : str, list or None, default=None
-        Columns that are not features, in the same words.
+        Columns that are not features, in the same notation.
     header : bool or None, default=None
-        Whether the first line of a CSV file holds names; None is to look.
+        Whether the first line of a CSV file holds names; None detects it.
     missing : str, number, list or None, default=None
-        What stands for a missing value besides the usual, such as ``-999`` or ``["-", "?"]``.
+        Further values that stand for a missing one, such as ``-999`` or ``["-", "?"]``.
     decimal : str, default="."
         The decimal mark in text.
     thousands : str or None, default=None
-        What groups digits in text.
+        The mark between groups of digits in text.
     model_features : list of str or None, default=None
-        The features of a model, to be found by name where the data have names.
+        The features of a model, which are looked up by name if the data have names.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def open_stream(
     if isinstance(data, str | os.PathLike):
         return open_file(Path(data), reading)
     if reading.chooses:
-        raise DataError("columns can be chosen of a file only; index the array instead.")
+        raise DataError("columns can only be chosen from a file; index the array instead.")
     if type(data).__module__.partition(".")[0] == "dask":
         return DaskSource(data.to_dask_array() if hasattr(data, "to_dask_array") else data)
     if isinstance(data, Iterator):
@@ -66,7 +66,7 @@ def open_stream(
 
 
 def open_file(path: Path, reading: Reading) -> TableSource:
-    """The rows of a file, by the format that its name tells."""
+    """The rows of a file, in the format that its name says."""
     format = format_of(path)
     if path.is_dir():
         raise DataError(f"{path}: a folder. Give one of the files in it.")
@@ -78,7 +78,7 @@ def open_file(path: Path, reading: Reading) -> TableSource:
 
 
 def is_stream(X: Any) -> bool:
-    """Whether X is to be read block by block: a path, stream, Dask array or iterator."""
+    """Whether X is read block by block: a path, stream, Dask array or iterator."""
     if isinstance(X, str | os.PathLike | Source | Iterator):
         return True
     return type(X).__module__.partition(".")[0] == "dask"

@@ -9,12 +9,12 @@ from numpy.typing import NDArray
 
 from ._columnar import ColumnarFile, ColumnarFormat, matrix
 
-# A row group up to this size is put together from a few columns at a time: reading all of them
-# at once needs several times its size, as pyarrow keeps a page of each column in two forms.
+# A row group up to this size is assembled from a few columns at a time: reading all of them at once
+# needs several times its size, because pyarrow keeps each column's page in two forms.
 GROUP_BYTES = 200 << 20
 PART_BYTES = 100 << 20
 COLUMNS_AT_ONCE, BATCH_ROWS = 32, 1 << 12
-# pyarrow reads a column in parts of this size instead of as a whole.
+# pyarrow reads a column in parts of this size instead of at once.
 BUFFER_BYTES = 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""How a table is to be read: what `open_stream` and the command line can ask for."""
+"""How to read a table: the options of `open_stream` and the command line."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,28 +11,28 @@ Names = str | Sequence[str | int] | None
 
 @dataclass(frozen=True)
 class Reading:
-    """The options of `open_stream`, checked.
+    """The options of `open_stream`, validated.
 
     Attributes
     ----------
     columns : tuple of str or None
         The columns that are features: names, patterns (``temp_*``), numbers from 1 or ranges.
     exclude : tuple of str
-        Columns that are not, in the same words.
+        Columns that are not, in the same notation.
     header : bool or None
-        Whether the first line of a text file holds names; None is to look.
+        Whether the first line of a text file holds names; None detects it.
     missing : tuple of str
-        What stands for a missing value besides the usual.
+        Further values that stand for a missing one.
     decimal : str
         The decimal mark of text.
     thousands : str
-        What groups digits in text; empty if nothing does.
+        The mark between groups of digits in text; empty if there is none.
     model_features : list of str or None
-        The features of a model, to be found by name where there are names.
+        The features of a model, which are looked up by name if there are names.
     model_width : int or None
-        How many features the model has.
+        Number of features of the model.
     on_idle : callable or None
-        Called every now and then while a pipe is silent; it may raise to end the wait.
+        Called from time to time while a pipe is silent; it may raise to end the wait.
     """
 
     columns: tuple[str, ...] | None = None
@@ -50,7 +50,7 @@ class Reading:
         cls, *, columns: Names = None, exclude: Names = None, missing: Any = None,
         decimal: str = ".", thousands: str | None = None, **more: Any,
     ) -> "Reading":  # fmt: skip
-        """The options as a user gives them."""
+        """Options as a user writes them."""
         thousands = thousands or ""
         if len(decimal) != 1 or decimal.isdigit() or decimal in '+-"':
             raise DataError(f"a decimal mark is one character, not {decimal!r}.", "decimal")
@@ -70,17 +70,17 @@ class Reading:
 
     @property
     def missing_numbers(self) -> tuple[float, ...]:
-        """What stands for a missing value and is a number, so that -999 is -999.0, too."""
+        """The numbers that stand for a missing value, so that -999 also matches -999.0."""
         return tuple(number for text in self.missing if (number := _number(text)) is not None)
 
     @property
     def cells(self) -> list[str]:
-        """What decides on the values of cells, as JSON can hold it."""
+        """The options that change the values of cells, as a JSON value."""
         return [self.decimal, self.thousands, *self.missing]
 
     @property
     def chooses(self) -> bool:
-        """Whether the user asks for certain columns."""
+        """Whether the user chooses columns."""
         return self.columns is not None or bool(self.exclude)
 
 

@@ -1,4 +1,4 @@
-"""The formats, by the ending of a file's name; other packages add theirs by an entry point."""
+"""The formats by file extension; other packages add theirs through an entry point."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -19,11 +19,11 @@ COMPRESSED = (".gz", ".zst")
 
 
 class FormatError(DataError):
-    """The file to be written is of a format that has no place for something in the data."""
+    """The format of the output file cannot represent something in the data."""
 
 
 class Filled(NamedTuple):
-    """Rows without missing entries (n, n_features), and further columns of them (n, n_further)."""
+    """Rows without missing entries (n, n_features), and extra columns (n, n_extra)."""
 
     rows: NDArray[Any]
     further: NDArray[Any]
@@ -34,18 +34,18 @@ class Fill(Protocol):
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """The type of what is filled in."""
+        """The dtype of filled values."""
 
     @property
     def further_names(self) -> list[str]:
-        """Names of columns to be written after those of the table; mostly there are none."""
+        """Names of extra columns after those of the table; usually none."""
 
     def __call__(self, rows: NDArray[Any], done: float | None = None) -> Filled:
-        """The rows, filled; `done` is the share of the file that ends with them."""
+        """The rows, filled; `done` is the share of the file up to these rows."""
 
 
 class Writer(Protocol):
-    """Takes rows, block by block."""
+    """Writes rows, block by block."""
 
     def write(self, rows: Any) -> None:
         """Append rows (n, n_columns)."""
@@ -55,20 +55,20 @@ class Writer(Protocol):
 
 
 class TableSource(Source):
-    """The rows of a file of some format, which can be filled into another file.
+    """The rows of a file, which can be filled into another file.
 
     Attributes
     ----------
     n_columns : int
-        Columns of the file, features or not.
+        Number of columns of the file, features or not.
     chosen : sequence of int
         The columns that are features, in the order of the features.
     reading : Reading
-        How it is read.
+        How the file is read.
     column_names : sequence of str
-        Names of all columns, features or not, as far as they are known.
+        Names of all known columns, features or not.
     time_column : str or None
-        The column by whose dates the rows are in time, if there is one.
+        The date column by which the rows are in time order, if there is one.
     """
 
     format: "Format"
@@ -79,19 +79,19 @@ class TableSource(Source):
     time_column: str | None = None
 
     def fingerprint(self) -> dict[str, Any]:
-        """See `Source.fingerprint`; other words for what is missing make other rows."""
+        """See `Source.fingerprint`; other markers of missing values give other rows."""
         return {**super().fingerprint(), "cells": self.reading.cells}
 
     def rewrites_into(self, target: "Format") -> bool:
-        """Whether a file of the target's format can keep all that is in this one."""
+        """Whether a file of the target's format can hold everything that is in this one."""
         return False
 
     def rewrite(self, stream: Any, target: "Format", fill: Fill) -> None:
-        """Write the file to a stream, filled, if it `rewrites_into`: what is observed stays."""
+        """Write the filled file to a stream if it `rewrites_into`; observed values stay."""
         raise UnsupportedOperation(f"{self.format.name} files are not rewritten in place")
 
     def in_order(self) -> Iterator[tuple[Any, float | None]]:
-        """Blocks of finite rows in order, each with the share of the file that is then done."""
+        """Blocks of finite rows in order, each with the share of the file done so far."""
         length = rows_per_block(self.n_features, self.dtype, 1)
         done = 0
         for rows, position in self.blocks(length, False, np.random.RandomState(0)):
@@ -101,7 +101,7 @@ class TableSource(Source):
 
 
 class Format(ABC):
-    """All that can be done with one kind of file.
+    """One kind of file: how to open and write it.
 
     To add a format, write a subclass and name it in the entry point group ``omfb.formats``.
 
@@ -109,13 +109,13 @@ class Format(ABC):
     ----------
     name : str
     endings : tuple of str
-        Of file names, in lower case, with the dot.
+        Extensions of file names, in lower case, with the dot.
     of_lines : bool
-        Whether a row is a line, so that files can be piped and compressed.
+        Whether each row is a line, so that files can be piped and compressed.
     takes_batches : bool
-        Whether it can keep record batches of Arrow with columns of any type.
+        Whether it can hold Arrow record batches with columns of any type.
     names_columns : bool
-        Whether its columns have names, so that further ones can be told from the table's own.
+        Whether its columns have names, which extra columns need.
     """
 
     name: str
@@ -152,7 +152,7 @@ def built_in() -> tuple[Format, ...]:
 
 @cache
 def added() -> tuple[Format, ...]:
-    """The formats of other packages; they are loaded when no built-in one fits."""
+    """The formats of other packages, loaded when no built-in one fits."""
     formats = []
     for entry in entry_points(group=GROUP):
         try:
@@ -168,7 +168,7 @@ def format_named(name: str) -> Format:
 
 
 def format_of(path: str | Path) -> Format:
-    """The format that the ending of a file's name tells; DataError if it tells none."""
+    """The format of a file by its extension; a DataError if there is none."""
     path = Path(path)
     packed = path.suffix.lower() in COMPRESSED
     ending = Path(path.stem).suffix.lower() if packed else path.suffix.lower()
@@ -178,10 +178,10 @@ def format_of(path: str | Path) -> Format:
                 return format
     raise DataError(
         f"{path}: cannot tell what kind of file it is. Use one of these extensions: "
-        f"{' '.join(endings())}, or .gz or .zst after one of text."
+        f"{' '.join(endings())}; text may also end in .gz or .zst."
     )
 
 
 def endings() -> list[str]:
-    """All endings."""
+    """All extensions."""
     return [ending for format in (*built_in(), *added()) for ending in format.endings]

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ..core.require import demand
+from ..core.require import require
 from ..persistence import ModelFileError, locked, read_model, write_model
 from ..persistence.modelfile import Tensors
 from ..streams import Position, Source
@@ -127,11 +127,11 @@ class FitPosition:
     @classmethod
     def _checked(cls, training: dict[str, Any], unseen: NDArray[Any]) -> Self:
         number, before, finished = (training[name] for name in ("pass", "error_before", "finished"))
-        demand(type(number) is int and number >= 1, "the number of its pass")
-        demand(type(finished) is bool, "whether it is finished")
-        demand(before is None or (_is_number(before) and before >= 0.0), "the error before")
-        demand(unseen.dtype == np.uint8 and unseen.ndim == 1, "which features are unseen")
-        demand(bool((unseen <= 1).all()), "which features are unseen")
+        require(type(number) is int and number >= 1, "the number of its pass")
+        require(type(finished) is bool, "whether it is finished")
+        require(before is None or (_is_number(before) and before >= 0.0), "the error before")
+        require(unseen.dtype == np.uint8 and unseen.ndim == 1, "which features are unseen")
+        require(bool((unseen <= 1).all()), "which features are unseen")
         return cls(
             number,
             _random_state(training["random"]),
@@ -146,9 +146,9 @@ def _random_state(random: dict[str, Any]) -> dict[str, Any]:
     """The generator's state. NumPy does not check it: a wrong one would end the process."""
     key, pos, has_gauss, gauss = (random[name] for name in ("key", "pos", "has_gauss", "gauss"))
     fits = isinstance(key, list) and len(key) == KEY_LENGTH
-    demand(fits and all(type(word) is int and 0 <= word < 2**32 for word in key), "random key")
-    demand(type(pos) is int and 0 <= pos <= KEY_LENGTH, "random position")
-    demand(type(has_gauss) is int and has_gauss in (0, 1) and _is_number(gauss), "random gauss")
+    require(fits and all(type(word) is int and 0 <= word < 2**32 for word in key), "random key")
+    require(type(pos) is int and 0 <= pos <= KEY_LENGTH, "random position")
+    require(type(has_gauss) is int and has_gauss in (0, 1) and _is_number(gauss), "random gauss")
     return {
         "bit_generator": "MT19937",
         "state": {"key": np.array(key, dtype=np.uint32), "pos": pos},
@@ -280,7 +280,7 @@ def _sample(learner: Learner, parts: Parts, n_features: int) -> RowSample:
     try:
         rows = rows_of(training["sample"], "head.sample", parts.tensors, n_features)
         n_seen = training["sampled_from"]
-        demand(type(n_seen) is int and rows.shape[0] == min(size, n_seen), "its sample")
+        require(type(n_seen) is int and rows.shape[0] == min(size, n_seen), "its sample")
     except FAULTS as error:
         raise not_written_by_omfb(error) from error
     return RowSample(size, rows, n_seen)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.engine import Rows
-from ..streams import DataError, Position, Source, errors_about, read_ahead, rows_per_block
+from ..streams import DataError, Position, Source, errors_about, prefetched, rows_per_block
 from ..streams.base import Blocks, SourceLostError, observed_features
 from ..streams.prefetch import AHEAD
 from .checkpoints import Checkpoints, FitPosition, resumed
@@ -108,7 +108,8 @@ def fit_stream(
 
     A pipe gives one pass, in the order it comes; a file that is piped ends with the same model as
     one pass over the file with ``shuffle=False``: up to rounding, as blocks of pipes are shorter,
-    or bit for bit with the same `block_rows`. A fit that is resumed ends with the very same model, bit for bit, as one that was not interrupted.
+    or bit for bit with the same `block_rows`. A fit that is resumed ends with the very same model,
+    bit for bit, as one that was not interrupted.
 
     Parameters
     ----------
@@ -260,11 +261,11 @@ class _Fit:
         source, length = self._source, self._block_length()
         shuffle = self._shuffle if source.rereadable else False
         blocks = source.blocks(length, shuffle, self._rng, position)
-        if not source.read_ahead:
+        if not source.worth_prefetching:
             return blocks
         block_bytes = length * max(source.n_features, 1) * source.dtype.itemsize
         most = max(1, min(AHEAD, AHEAD_BYTES // block_bytes))
-        return read_ahead(blocks, source.idle, most)
+        return prefetched(blocks, source.idle, most)
 
     def _block_length(self) -> int:
         source, learner = self._source, self._learner

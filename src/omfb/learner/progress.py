@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from ..core.linalg.compiling import announced
 from .fit_stream import Progress
 
 logger = logging.getLogger("omfb")
@@ -32,13 +33,15 @@ def shown_progress(max_iter: int, verbose: Any) -> Iterator[OnBlock | None]:
             yield bar.update
         return
     if logger.hasHandlers():
-        yield None
+        with announced(logger.info):
+            yield None
         return
     handler, level = logging.StreamHandler(), logger.level
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     try:
-        yield None
+        with announced(logger.info):
+            yield None
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
@@ -80,13 +83,20 @@ class Bar:
         self._task = self._bar.add_task("fit", total=None, at=1, rate="–", error="–", left="")
         self._pace = Pace()
         self._shown = 0.0
+        self._announced = announced(self.note)
 
     def __enter__(self) -> "Bar":
         self._bar.start()
+        self._announced.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self._announced.__exit__(None, None, None)
         self._bar.stop()
+
+    def note(self, message: str) -> None:
+        """Print a line above the bar."""
+        self._bar.console.print(message, markup=False, highlight=False)
 
     def update(self, progress: Progress) -> None:
         """Show the progress, at most five times a second, and at the end."""

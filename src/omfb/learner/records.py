@@ -12,7 +12,7 @@ from ..core.checks import LARGEST_COUNT
 from ..core.engine import Init, Rows
 from ..core.engines import ENGINES
 from ..core.info import Info
-from ..core.require import demand
+from ..core.require import require
 from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
@@ -104,27 +104,27 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         n_features, config = len(state.C), state.config
     else:  # a young stream has only its first rows
         config = unflatten(engine.config_type, header["config"], tensors, "config")
-        demand(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
+        require(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
         dense = header["head"] == "dense"
         n_features = int(tensors["head"].shape[1] if dense else tensors["head.shape"][1])
     n_components = about["n_components"]
     known = n_components is None or type(n_components) is int
     most = LARGEST_COUNT if known and n_components is not None else 1
-    demand(known and 1 <= (n_components or 1) <= most, "its number of components")
+    require(known and 1 <= (n_components or 1) <= most, "its number of components")
     if n_components is not None and state is not None:
-        demand(engine.n_components(state) <= n_components, "its dictionary has another size")
+        require(engine.n_components(state) <= n_components, "its dictionary has another size")
     init = tensors["learner.init"] if about["init"] is None else about["init"]
-    demand(isinstance(init, np.ndarray) or init in ("data", "random"), "its first dictionary")
+    require(isinstance(init, np.ndarray) or init in ("data", "random"), "its first dictionary")
     names = about["feature_names"]
     if names is not None:
         fit = len(names) == n_features and all(type(name) is str for name in names)
-        demand(fit and type(names) is list, "its feature names do not fit its dictionary")
+        require(fit and type(names) is list, "its feature names do not fit its dictionary")
     seed = about["seed"]
-    demand(type(seed) is int and 0 <= seed <= LARGEST_SEED, "its seed")
+    require(type(seed) is int and 0 <= seed <= LARGEST_SEED, "its seed")
     totals = unflatten(_Energies, header["totals"], tensors, "totals")
-    demand(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
+    require(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
     info = Info(totals.residual, totals.energy)
-    demand(math.isfinite(info.error), "an infinite error")
+    require(math.isfinite(info.error), "an infinite error")
     learned = Learned(
         state,
         info,
@@ -156,12 +156,12 @@ def rows_of(kind: Any, name: str, tensors: Tensors, n_features: int) -> Rows:
     """Rows from the tensors; a ValueError if they cannot be rows."""
     if kind == "dense":
         rows: NDArray[Any] = tensors[name]
-        demand(rows.ndim == 2 and rows.shape[1] == n_features, f"{name} does not fit")
-        demand(rows.dtype in FLOATS and not np.isinf(rows).any(), f"{name} is not finite")
+        require(rows.ndim == 2 and rows.shape[1] == n_features, f"{name} does not fit")
+        require(rows.dtype in FLOATS and not np.isinf(rows).any(), f"{name} is not finite")
         return rows
-    demand(kind == "sparse", f"{name} is neither dense nor sparse")
+    require(kind == "sparse", f"{name} is neither dense nor sparse")
     data, indptr = tensors[f"{name}.data"], tensors[f"{name}.indptr"]
-    demand(data.dtype in FLOATS and indptr.ndim == 1 and len(indptr) > 0, f"{name} has no rows")
+    require(data.dtype in FLOATS and indptr.ndim == 1 and len(indptr) > 0, f"{name} has no rows")
     shape = (len(indptr) - 1, n_features)
     matrix = scipy.sparse.csr_matrix((data, tensors[f"{name}.indices"], indptr), shape=shape)
     matrix.check_format(full_check=True)

@@ -20,7 +20,7 @@ from .experiments.images import Images
 MISSING = (0.36, 0.45, 0.78)
 # Readable on white and on black, also by those who cannot tell red from green.
 STYLES = {
-    faces_online.MEMORY: ("#e8590c", "-"),
+    faces_online.OURS: ("#e8590c", "-"),
     faces_online.PAPER: ("#3b82f6", "-"),
     faces_missing.MULTIPLICATIVE: ("#12a150", "-"),
     faces_online.SGMF_DATA: ("#a855f7", "-"),
@@ -47,7 +47,7 @@ def figures_of(outcome: Outcome, images: Images) -> dict[str, Figure]:
 
 def shown_atoms(outcome: Outcome) -> list[str]:
     """Methods whose atoms are shown: ours first, then the paper's."""
-    shown = (faces_online.MEMORY, faces_online.PAPER, faces_missing.MULTIPLICATIVE)
+    shown = (faces_online.OURS, faces_online.PAPER, faces_missing.MULTIPLICATIVE)
     return [name for name in shown if name in outcome.atoms]
 
 
@@ -220,7 +220,7 @@ def _error_figure(outcome: Outcome, n_images: int) -> Figure:
 
 
 def _snr_figure(outcome: Outcome) -> Figure:
-    names = (faces_missing.MEMORY, faces_missing.MULTIPLICATIVE, faces_missing.PAPER)
+    names = (faces_missing.OURS, faces_missing.MULTIPLICATIVE, faces_missing.PAPER)
     curves = {name: outcome.curve(name, faces_missing.SNR) for name in names}
     mean = outcome.values(faces_missing.MEAN_IMAGE, faces_missing.SNR)
     return snr_figure(curves, {faces_missing.MEAN_IMAGE: sum(mean) / len(mean)})

@@ -31,18 +31,20 @@ def part_of(outcome: Outcome, images: Images) -> Part:
 def _highlights(outcome: Outcome, images: Images) -> list[tuple[str, str]]:
     """The main numbers, and what they are."""
     if outcome.experiment == faces_online.NAME:
-        first = outcome.values(faces_online.MEMORY, faces_online.ERROR, 1)[0]
+        first = outcome.values(faces_online.OURS, faces_online.ERROR, 1)[0]
         (optimum,) = outcome.values(faces_online.OPTIMUM, faces_online.ERROR)
         above = 100 * (first / optimum - 1)
-        return [(f"{above:.1f} %", "above the best possible error after one pass, with memory=1")]
-    few = outcome.values(faces_missing.MEMORY, faces_missing.SNR, faces_missing.FEW_PASSES)
+        return [
+            (f"{above:.1f} %", "above the best possible error after one pass, with forget_factor=1")
+        ]
+    few = outcome.values(faces_missing.OURS, faces_missing.SNR, faces_missing.FEW_PASSES)
     nmf = outcome.values(faces_missing.MULTIPLICATIVE, faces_missing.SNR)
     paper = outcome.values(faces_missing.PAPER, faces_missing.SNR)
     passes, iterations = outcome.settings["passes"], outcome.settings["iterations"]
     # The paper's numbers belong beside runs on its data only.
     by_nmf, by_paper = ("", "") if images.warning else (" (paper: 12.13)", " (paper: 11.57)")
     return [
-        (f"{fmean(few):.2f} dB", "SNR of images filled after 3 passes, with memory=1"),
+        (f"{fmean(few):.2f} dB", "SNR of images filled after 3 passes, with forget_factor=1"),
         (f"{fmean(nmf):.2f} dB", f"after {iterations} iterations of NMF{by_nmf}"),
         (f"{fmean(paper):.2f} dB", f"after {passes} passes of OMF-B as in the paper{by_paper}"),
     ]
@@ -88,9 +90,9 @@ def _missing(outcome: Outcome, images: Images, figures: dict[str, Any]) -> str:
 ({outcome.settings["masks"]} {"draw" if outcome.settings["masks"] == 1 else "draws"} of a place
 for every image). SNR is
 10&nbsp;log₁₀(var(Y)&nbsp;/&nbsp;mean((Y&nbsp;−&nbsp;Ŷ)²)) over all pixels, the observed ones
-kept as they are. The paper's rule learns from grey levels from 0 to 255, the unit that reproduces
-its number. The ridge of memory=1 was chosen on observed pixels that were held out, never on the
-missing ones.</p>
+kept as they are. The paper's algorithm learns from grey levels from 0 to 255, the unit that
+reproduces its number. The ridge of forget_factor=1 was chosen on observed pixels that were held
+out, never on the missing ones.</p>
 {_strips(outcome, images, list(outcome.pictures))}
 {chart(figures["faces-missing-snr"], "faces-missing-snr", alternative)}
 {table(outcome.table)}
@@ -103,7 +105,7 @@ def _hero(outcome: Outcome, images: Images) -> str:
     """The second experiment in two lines of images."""
     if not outcome.pictures:
         return ""
-    strips = _strips(outcome, images, [faces_missing.WITH_MISSING, faces_missing.MEMORY])
+    strips = _strips(outcome, images, [faces_missing.WITH_MISSING, faces_missing.OURS])
     return strips.replace('class="strips"', 'class="strips hero"')
 
 

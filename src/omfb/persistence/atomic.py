@@ -1,4 +1,4 @@
-"""Files that are there as a whole or not at all."""
+"""Atomic replacement: a file is written completely or not at all."""
 
 import errno
 import os
@@ -9,19 +9,31 @@ from pathlib import Path
 
 
 @contextmanager
-def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new file beside `path` to write; put it in place of `path` if all went well.
+def replaced(
+    path: str | os.PathLike[str], like: str | os.PathLike[str] | None = None
+) -> Iterator[Path]:
+    """Yield a new file beside `path` to write to, and move it to `path` if no error is raised.
 
-    The new file is flushed to the disk before it gets its name, and its name after. So at any
-    moment, whatever happens, `path` is the old file or the new one. On an error the new file is
-    removed and the old one is as it was.
+    The new file is flushed to disk before it is renamed, and the folder afterwards. So `path` is
+    the old file or the new one at any moment. On an error the new file is removed and the old one
+    is unchanged.
+
+    Parameters
+    ----------
+    path : path
+        The file to replace; its permissions, and its owner where allowed, are kept.
+    like : path or None, default=None
+        A file whose permissions the new one gets if `path` does not exist: what is computed from
+        a private file stays private.
     """
     target = Path(os.path.realpath(path))
     new = _name_beside(target)
     try:
         _create(new, target, path)
         if target.exists():
-            new.chmod(target.stat().st_mode & 0o7777)
+            _imitate(new, target.stat())
+        elif like is not None and os.path.isfile(like):
+            new.chmod(os.stat(like).st_mode & 0o666)
         yield new
         _flush(new)
         os.replace(new, target)
@@ -34,7 +46,7 @@ def replaced(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Raise now the OSError that `replaced` would raise for this path after hours of work."""
+    """Raise the OSError that `replaced` would raise for this path, before hours of work."""
     target = Path(os.path.realpath(path))
     new = _name_beside(target)
     try:
@@ -44,12 +56,20 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
             new.unlink()
 
 
+def _imitate(new: Path, old: os.stat_result) -> None:
+    """Give a new file the owner, where allowed, and the permissions of the old one."""
+    if hasattr(os, "chown"):
+        with suppress(OSError):  # only root may give files away
+            os.chown(new, old.st_uid, old.st_gid)
+    new.chmod(old.st_mode & 0o7777)
+
+
 def _name_beside(target: Path) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
 
 
 def _create(new: Path, target: Path, path: str | os.PathLike[str]) -> None:
-    """Make the new empty file; errors are about `path`, the name that the user gave."""
+    """Create the new file, empty; errors name `path`, as the user wrote it."""
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
@@ -63,7 +83,7 @@ def _create(new: Path, target: Path, path: str | os.PathLike[str]) -> None:
 
 
 def remove_leftovers(path: str | os.PathLike[str]) -> None:
-    """Remove what killed processes left beside `path`. Hold its lock."""
+    """Remove temporary files that killed processes left beside `path`. Hold its lock."""
     target = Path(os.path.realpath(path))
     for file in target.parent.glob(f".{glob_escaped(target.name)}.????????.tmp"):
         with suppress(OSError):
@@ -71,7 +91,7 @@ def remove_leftovers(path: str | os.PathLike[str]) -> None:
 
 
 def glob_escaped(name: str) -> str:
-    """The name as a pattern for itself only."""
+    """The name as a glob pattern that matches only itself."""
     return "".join(f"[{letter}]" if letter in "*?[" else letter for letter in name)
 
 

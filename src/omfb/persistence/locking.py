@@ -1,4 +1,4 @@
-"""One process at a time on a file."""
+"""Locks: only one process at a time works on a file."""
 
 import os
 from collections.abc import Iterator
@@ -7,20 +7,20 @@ from pathlib import Path
 
 from .atomic import remove_leftovers
 
-# Whoever ends at this very moment leaves a lock that is no longer on any file: try once more.
+# A process that ends at this moment leaves a lock on a file that is gone: retry for a while.
 SECONDS = 0.2
 
 
 class LockedError(ValueError):
-    """Another process works on the file."""
+    """Another process is working on the file."""
 
 
 @contextmanager
 def locked(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold the lock of a file, which ends with the process however it ends.
+    """Hold the lock of a file; the system releases it when the process ends in any way.
 
-    The lock is on a hidden file beside it, as the file itself is replaced at each save. A
-    symbolic link in its place is not followed.
+    The lock is on a hidden file beside it, because each save replaces the file itself. A symbolic
+    link in place of the hidden file is not followed.
     """
     from filelock import FileLock, Timeout
 
@@ -35,21 +35,21 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         ) from None
     except OSError as error:
         if not target.parent.is_dir():
-            error.filename = os.fspath(path)  # the name that the user gave
+            error.filename = os.fspath(path)  # as the user wrote it
         raise
     try:
         _sign(side)
         remove_leftovers(path)
         yield
     finally:
-        # Removed while held: whoever opened it meanwhile finds that it is on no file any more.
+        # Removed while held: a process that opened it meanwhile notices that the file is gone.
         with suppress(OSError):
             side.unlink()
         lock.release()
 
 
 def _sign(side: Path) -> None:
-    """Note whose lock it is, for messages."""
+    """Write the process id into the lock file, for messages."""
     with suppress(OSError):  # on Windows, a locked file cannot be written to
         descriptor = os.open(side, os.O_WRONLY | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0))
         with os.fdopen(descriptor, "w") as stream:

@@ -1,11 +1,11 @@
-"""One file for a model or checkpoint: tensors as safetensors, the rest a JSON header in it.
+"""The file of a model or checkpoint: safetensors, with a JSON header in its metadata.
 
     8 bytes, JSON, bytes of the tensors                               (the safetensors format)
     __metadata__: {"omfb": header}
 
-The header has the format's name and version, and a digest of itself and all tensors. The same
-model makes the same file, byte for byte. Nothing is ever unpickled. A file is believed only
-if its digest is right, and then only if types and shapes fit each other and all is finite.
+The header has the format's name and version, and a digest of itself and all tensors. The same model
+gives the same file, byte for byte. Nothing is ever unpickled. A file is accepted only if its digest
+is right, types and shapes fit each other, and all numbers are finite.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ from .atomic import replaced
 
 FORMAT = "omfb model"
 VERSION = 3
-# What safetensors itself allows.
+# The limit of safetensors itself.
 LARGEST_HEADER = 100_000_000
 TYPES = {"F64": 8, "F32": 4, "I64": 8, "I32": 4, "U8": 1, "BOOL": 1}
 
@@ -30,17 +30,17 @@ Tensors = dict[str, NDArray[Any]]
 
 
 class ModelFileError(ValueError):
-    """A file that is no whole model file of a version known here."""
+    """A file that is not a complete model file of a known version."""
 
 
 def write_model(path: str | os.PathLike[str], header: dict[str, Any], tensors: Tensors) -> None:
-    """Write a model file in place of whatever `path` is, all or nothing."""
+    """Write a model file to `path`, replacing it atomically."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
     text = _text({"format": FORMAT, "version": VERSION, **header})
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
-    # One key only: safetensors writes several in any order.
+    # A single key: safetensors writes several in arbitrary order.
     metadata = {"omfb": f"{_digest(text, tensors)} {text}"}
     with replaced(path) as new:
         mode = new.stat().st_mode
@@ -52,12 +52,12 @@ def write_model(path: str | os.PathLike[str], header: dict[str, Any], tensors: T
 
 
 def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
-    """The header and the tensors of a model file, as they were written."""
+    """The header and the tensors of a model file, as `write_model` got them."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
     path = Path(path)
-    # Opened once: between two openings another process may have put a new file in place.
+    # Opened only once: another process may replace the file at any time.
     with path.open("rb") as stream:
         digest, _, text = _metadata(path, stream).partition(" ")
         header = _header(path, text)
@@ -66,12 +66,12 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
             loaded = load(stream.read())
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise ModelFileError(f"{path}: a damaged model file ({error}).") from error
-    # What is loaded cannot be written to; learning does write.
+    # The loaded arrays are read-only, but learning writes into them.
     tensors = {name: np.array(loaded.pop(name), order="C") for name in list(loaded)}
     if _digest(text, tensors) != digest:
         raise ModelFileError(
             f"{path}: a damaged model file (its contents do not match its digest). "
-            f"Take an older copy, or fit again."
+            f"Use an older copy, or fit again."
         )
     for name, tensor in tensors.items():
         if tensor.dtype.kind == "f" and not name.startswith("head"):
@@ -79,8 +79,26 @@ def read_model(path: str | os.PathLike[str]) -> tuple[dict[str, Any], Tensors]:
     return header, tensors
 
 
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file has the outer form of a model file, of any version, damaged or not."""
+    path = Path(path)
+    with path.open("rb") as stream:
+        try:
+            _outer(path, stream)
+        except ModelFileError:
+            return False
+    return True
+
+
 def _metadata(path: Path, stream: BinaryIO) -> str:
-    """Our header, after a check of the file's outer form."""
+    """Our header, after a check of the safetensors header around it."""
+    text, tensors, size = _outer(path, stream)
+    _check_layout(path, tensors, size)
+    return text
+
+
+def _outer(path: Path, stream: BinaryIO) -> tuple[str, dict[str, Any], int]:
+    """Our header, the entries of the tensors, and the size of their bytes."""
     size = os.fstat(stream.fileno()).st_size
     prefix = stream.read(8)
     length = struct.unpack("<Q", prefix)[0] if len(prefix) == 8 else 0
@@ -90,12 +108,11 @@ def _metadata(path: Path, stream: BinaryIO) -> str:
     metadata = outer.pop("__metadata__", None)
     if not isinstance(metadata, dict) or not isinstance(metadata.get("omfb"), str):
         raise ModelFileError(f"{path}: not an omfb model file.")
-    _check_layout(path, outer, size - 8 - length)
-    return str(metadata["omfb"])
+    return str(metadata["omfb"]), outer, size - 8 - length
 
 
 def _check_layout(path: Path, tensors: dict[str, Any], size: int) -> None:
-    """Each tensor of a known type, its bytes as many as its shape says, and all within the file."""
+    """Check that tensors have known types, the size of their shapes, and lie within the file."""
     end = 0
     for name, entry in sorted(tensors.items(), key=_begin):
         try:
@@ -162,7 +179,7 @@ def _text(header: dict[str, Any]) -> str:
 
 
 def _digest(text: str, tensors: Tensors) -> str:
-    """Over the text, not what it means: a damaged number may still mean the same one."""
+    """Digest of the header's text (not its values: damage may leave these equal) and tensors."""
     digest = hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=16)
     for name in sorted(tensors):
         tensor = tensors[name]
@@ -173,4 +190,4 @@ def _digest(text: str, tensors: Tensors) -> str:
 
 def _check_finite(path: Path, name: str, tensor: NDArray[Any]) -> None:
     if not np.isfinite(tensor).all():
-        raise ModelFileError(f"{path}: NaN or infinity in {name!r}; no omfb model has that.")
+        raise ModelFileError(f"{path}: a damaged model file (NaN or infinity in {name!r}).")

@@ -1,8 +1,8 @@
-"""Frozen dataclasses as a header and tensors, and back, by their fields.
+"""Convert frozen dataclasses to a header and tensors, and back, by their fields.
 
 Arrays become tensors, named by their path ("state.C"); numbers, strings and None go to the header;
-a dataclass within becomes a header within. So a new field is saved and loaded without a word
-about it here. What is read is checked against the fields' types.
+a nested dataclass becomes a nested header. So new fields need no code here, and with a default they
+leave old files readable. Values that are read are checked against the types of the fields.
 """
 
 import dataclasses
@@ -20,7 +20,7 @@ PLAIN: tuple[type, ...] = (bool, int, float, str)
 
 
 def flatten(record: Any, path: str, tensors: Tensors) -> dict[str, Any]:
-    """The header of a dataclass instance; its arrays are added to the tensors."""
+    """The header of a dataclass instance; adds its arrays to `tensors`."""
     header: dict[str, Any] = {}
     for field in dataclasses.fields(record):
         value, name = getattr(record, field.name), f"{path}.{field.name}"
@@ -36,20 +36,20 @@ def flatten(record: Any, path: str, tensors: Tensors) -> dict[str, Any]:
 
 
 def plain(value: Any, name: str) -> Any:
-    """A number, a string or None as JSON can hold it."""
+    """A number, a string or None as a JSON value."""
     if isinstance(value, np.generic):
         value = value.item()
     if not (value is None or type(value) in PLAIN):
         raise TypeError(f"{name} is {type(value).__name__}, which a model file cannot hold.")
     if type(value) is float and not math.isfinite(value):
-        raise ValueError(f"{name} is {value}, which no model file holds.")
+        raise ValueError(f"{name} is {value}, which a model file cannot hold.")
     return value
 
 
 def unflatten(cls: type[Record], header: Any, tensors: Tensors, path: str) -> Record:
-    """The dataclass instance that a header and tensors are of; a ValueError if they are of none.
+    """The dataclass instance from a header and tensors; a ValueError if they do not fit.
 
-    A field that is in neither gets its default: files written before the field was there load.
+    A field that is in neither gets its default, so files from before the field existed load.
     """
     if not isinstance(header, dict):
         raise ValueError(f"no {path}")
@@ -63,7 +63,7 @@ def unflatten(cls: type[Record], header: Any, tensors: Tensors, path: str) -> Re
         where = f"{path}.{name}"
         if where in tensors:
             if not any(_is_array(hint) for hint in _alternatives(hints[name])):
-                raise ValueError(f"{where} is no array")
+                raise ValueError(f"{where} is not an array")
             values[name] = tensors[where]
         elif name in header:
             values[name] = _value(header[name], hints[name], tensors, where)
@@ -85,7 +85,7 @@ def _value(value: Any, hint: Any, tensors: Tensors, where: str) -> Any:
             return value
         if typing.get_origin(kind) is tuple and isinstance(value, list):
             return _tuple(value, typing.get_args(kind), tensors, where)
-    raise ValueError(f"{where} is of the wrong kind")
+    raise ValueError(f"{where} has the wrong type")
 
 
 def _tuple(values: list[Any], hints: tuple[Any, ...], tensors: Tensors, where: str) -> Any:

@@ -1,7 +1,7 @@
 """Plots of fitted models and filled data. They need matplotlib: ``pip install 'omfb[plot]'``.
 
-Every function draws into the matplotlib Axes given as `ax`, or into a new figure that pyplot does
-not know of, and returns the Axes. In a notebook ``ax.figure`` shows the figure;
+Every function draws into the matplotlib Axes `ax`, or into a new figure that is not registered with
+pyplot, and returns the Axes. In a notebook ``ax.figure`` shows the figure;
 ``ax.figure.savefig("name.png")`` writes it to a file.
 """
 

@@ -1,6 +1,6 @@
-"""What users look at: errors, variances, atoms, filled series, and what is missing."""
+"""Charts of errors, variances, atoms, filled series and missing entries."""
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,14 +11,31 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OBSERVED, FILLED = "#2f5d9b", "#e8590c"
-# Lines of a map that a screen can show one by one, and names that fit beside it.
+# Lines of a map that a screen can resolve, and names that fit beside it.
 MAX_MAP_LINES = 250
 MAX_NAMES = 30
 
 
+class HasComponents(Protocol):
+    """A fitted model with atoms."""
+
+    @property
+    def components_(self) -> NDArray[Any]:
+        """Atoms, one per row."""
+
+
+class HasVariances(Protocol):
+    """A fitted model that knows the variances of its components."""
+
+    @property
+    def explained_variance_(self) -> NDArray[Any]:
+        """Variance of each component."""
+
+
 def error_history(
-    errors: ArrayLike, *, rows: ArrayLike | None = None, label: str | None = None, ax: Any = None
-) -> "Axes":
+    errors: ArrayLike, *, rows: ArrayLike | None = None, label: str | None = None,
+    ax: "Axes | None" = None,
+) -> "Axes":  # fmt: skip
     """Plot the error as learning goes on.
 
     Parameters
@@ -26,7 +43,7 @@ def error_history(
     errors : array-like of shape (n_points,)
         For instance `prequential_error_` after each call of `partial_fit`.
     rows : array-like of shape (n_points,), optional
-        Rows learned by then; by default the points are numbered from 1.
+        Rows learned at each point; by default the points are numbered from 1.
     label : str, optional
         Name in the legend, to compare several histories in one plot.
     ax : matplotlib Axes, optional
@@ -54,12 +71,12 @@ def error_history(
     return ax
 
 
-def spectrum(explained_variance: Any, *, ax: Any = None) -> "Axes":
+def spectrum(explained_variance: ArrayLike | HasVariances, *, ax: "Axes | None" = None) -> "Axes":
     """Plot how much variance each component explains, largest first.
 
     Parameters
     ----------
-    explained_variance : array-like of shape (n_components,), or a model that has been fitted
+    explained_variance : array-like of shape (n_components,), or a fitted model
         Variances, or a model with `explained_variance_`.
     ax : matplotlib Axes, optional
 
@@ -89,19 +106,22 @@ def spectrum(explained_variance: Any, *, ax: Any = None) -> "Axes":
 
 
 def atoms(
-    components: Any, shape: tuple[int, int], *, columns: int | None = None, ax: Any = None
+    components: ArrayLike | HasComponents,
+    shape: tuple[int, int],
+    *,
+    columns: int | None = None,
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Show the atoms of a dictionary as images, each stretched from black to white.
 
     Parameters
     ----------
-    components : array-like of shape (n_components, n_features), or a model that has been fitted
-        Atoms, or a model with `components_`. Their signs are turned so that most of an atom is
-        bright.
+    components : array-like of shape (n_components, n_features), or a fitted model
+        Atoms, or a model with `components_`. Signs are flipped so that most of an atom is bright.
     shape : (int, int)
         Height and width of an atom; their product is n_features.
     columns : int, optional
-        Atoms in a line; by default the whole is about square.
+        Atoms per line; by default the image is about square.
     ax : matplotlib Axes, optional
 
     Returns
@@ -138,7 +158,7 @@ def filled_series(
     low: ArrayLike | None = None,
     high: ArrayLike | None = None,
     *,
-    ax: Any = None,
+    ax: "Axes | None" = None,
 ) -> "Axes":
     """Plot a series, the values filled into it, and the interval around them.
 
@@ -149,7 +169,7 @@ def filled_series(
     observed : array-like of shape (n_rows,)
         The series; NaN is missing.
     filled : array-like of shape (n_rows,)
-        The completed series. Only what is missing in `observed` is drawn.
+        The completed series. Only the values missing in `observed` are drawn.
     low, high : array-like of shape (n_rows,), optional
         Ends of the interval for each value.
     ax : matplotlib Axes, optional
@@ -177,18 +197,18 @@ def filled_series(
     if np.issubdtype(at.dtype, np.datetime64):
         _date_axis(ax)
     ax.plot(at, values, color=OBSERVED, linewidth=1.5, label="observed", **_dots(~missing))
-    # A filled stretch begins and ends at its observed neighbours, so that the line is not broken.
+    # A filled gap begins and ends at its observed neighbours, so that the line is not broken.
     near = _widened(missing)
     drawn = np.where(near, completed, np.nan)
     ax.plot(at, drawn, color=FILLED, linewidth=1.5, label="filled", **_dots(near))
     if low is not None and high is not None:
-        # Of no width where the value is known.
-        ends = [
+        # Zero width at observed values.
+        lower, upper = (
             np.where(missing, _vector(end, name, len(values)), completed)
             for name, end in (("low", low), ("high", high))
-        ]
+        )
         ax.fill_between(
-            at, *ends, where=near, color=FILLED, alpha=0.25, linewidth=0, label="interval"
+            at, lower, upper, where=near, color=FILLED, alpha=0.25, linewidth=0, label="interval"
         )
     ax.set_xlabel(str(getattr(index, "name", None) or ("time" if at.dtype.kind == "M" else "row")))
     ax.set_ylabel(str(getattr(observed, "name", None) or "value"))
@@ -196,14 +216,14 @@ def filled_series(
     return ax
 
 
-def missing_map(X: Any, *, ax: Any = None) -> "Axes":
+def missing_map(X: Any, *, ax: "Axes | None" = None) -> "Axes":
     """Show which entries of a table are missing.
 
     Parameters
     ----------
     X : array-like or DataFrame of shape (n_rows, n_features)
-        NaN is missing. In a table of more than 250 rows, a line of the map stands for several
-        rows, and its shade for the share of them in which a feature is missing.
+        NaN is missing. For more than 250 rows, a line of the map stands for several rows, and its
+        shade for the share of them in which a feature is missing.
     ax : matplotlib Axes, optional
 
     Returns
@@ -241,7 +261,7 @@ def missing_map(X: Any, *, ax: Any = None) -> "Axes":
 
 
 def _axes(ax: Any) -> Any:
-    """The given Axes, or new ones in a figure that pyplot does not know of."""
+    """The given Axes, or new ones in a figure that is not registered with pyplot."""
     if ax is not None:
         return ax
     try:
@@ -262,7 +282,7 @@ def _vector(values: Any, name: str, length: int | None = None) -> NDArray[np.flo
 
 
 def _widened(marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """True also beside what is marked."""
+    """Also mark the neighbours of marked entries."""
     wide = marked.copy()
     wide[1:] |= marked[:-1]
     wide[:-1] |= marked[1:]
@@ -270,17 +290,17 @@ def _widened(marked: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 
 def _dots(drawn: NDArray[np.bool_]) -> dict[str, Any]:
-    """Mark the points that have no neighbour to draw a line to."""
-    alone = drawn.copy()
-    alone[1:] &= ~drawn[:-1]
-    alone[:-1] &= ~drawn[1:]
-    if not alone.any():
+    """Options that mark the points without a neighbour to draw a line to."""
+    isolated = drawn.copy()
+    isolated[1:] &= ~drawn[:-1]
+    isolated[:-1] &= ~drawn[1:]
+    if not isolated.any():
         return {}
-    return {"marker": "o", "markersize": 3, "markevery": np.flatnonzero(alone).tolist()}
+    return {"marker": "o", "markersize": 3, "markevery": np.flatnonzero(isolated).tolist()}
 
 
 def _whole_ticks(axis: Any) -> None:
-    """No ticks between whole numbers, unless the axis has ticks of another kind."""
+    """Only integer ticks, unless the axis has a locator of another kind."""
     from matplotlib.ticker import MaxNLocator
 
     locator = axis.get_major_locator()

@@ -1,4 +1,4 @@
-"""Many small images as one, and PNG files of them, without a plotting package."""
+"""Mosaics of small images, and PNG files of them, without a plotting package."""
 
 import math
 import struct
@@ -18,11 +18,11 @@ def tiled(
     ----------
     images : ndarray of shape (n_images, height, width) or (n_images, height, width, n_channels)
     columns : int, optional
-        Images in a line of the grid; by default the grid is about square.
+        Images per line of the grid; by default the grid is about square.
     gap : int, default=1
         Pixels between two images.
     background : scalar or sequence of n_channels, default=0
-        The value of the gaps, and of what is left over in the last line.
+        The value of the gaps, and of the unused rest of the last line.
 
     Returns
     -------
@@ -72,7 +72,7 @@ def stretched(atoms: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def turned_bright(atoms: NDArray[Any]) -> NDArray[np.float64]:
-    """Turn the sign of each atom so that its sum is positive: a factorisation leaves it open.
+    """Flip the sign of each atom so that its sum is positive; factorisations do not fix it.
 
     Parameters
     ----------
@@ -87,9 +87,9 @@ def turned_bright(atoms: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def enlarged(pixels: NDArray[Any], width: int) -> NDArray[Any]:
-    """Repeat each pixel a whole number of times, until the image is at least so wide.
+    """Repeat each pixel an integer number of times, until the image has at least this width.
 
-    Small images that a viewer enlarges by itself come out blurred, or with pixels of uneven size.
+    Viewers that enlarge small images blur them, or make pixels of uneven size.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Versions, threads and the kind of machine."""
+"""Versions, threads and hardware."""
 
 import os
 import platform

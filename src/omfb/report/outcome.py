@@ -1,4 +1,4 @@
-"""What an experiment returns: numbers, claims, pictures."""
+"""The results of an experiment: numbers, claims, pictures."""
 
 import statistics
 from collections.abc import Callable, Iterable, Iterator

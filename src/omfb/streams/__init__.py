@@ -1,13 +1,13 @@
-"""Where rows come from: blocks of arrays, iterators and files, with positions to return to."""
+"""Sources of rows: blocks from arrays, iterators and files, with positions to resume from."""
 
 from .base import DataError, Position, Source, errors_about, rows_per_block
-from .prefetch import read_ahead
+from .prefetch import prefetched
 
 __all__ = [
     "DataError",
     "Position",
     "Source",
     "errors_about",
-    "read_ahead",
+    "prefetched",
     "rows_per_block",
 ]

@@ -20,12 +20,12 @@ from .blocks import (
 from .frames import checked_frame, has_columns
 from .grouped import GroupedSource
 
-# Entries by which an array tells how much of it is missing.
-TELLING_ENTRIES = 1 << 18
+# Entries from which the observed share of an array is estimated.
+SHARE_ENTRIES = 1 << 18
 
 
 class ArraySource(Source):
-    """Rows of an array, memory map, CSR matrix or frame, in a true random order if shuffled.
+    """Rows of an array, memory map, CSR matrix or frame; shuffling permutes all rows.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class ArraySource(Source):
     name : str
         For messages.
     missing : tuple of float
-        Numbers that stand for missing ones.
+        Numbers that stand for a missing value.
     """
 
     def __init__(self, X: Any, name: str = "X", missing: tuple[float, ...] = ()) -> None:
@@ -42,7 +42,7 @@ class ArraySource(Source):
         if scipy.sparse.issparse(X):
             X = checked_sparse(X, name)
             refuse_huge_and_empty(X, name)
-        # A plain view of a map: the subclass makes a map of every block, which takes its time.
+        # A plain view of the map: slicing the subclass creates a new map object, which is slow.
         self._X = np.asarray(X) if isinstance(X, np.memmap) else X
         self.n_rows, self.n_features = X.shape
         self.feature_names = _names_of(X)
@@ -50,19 +50,19 @@ class ArraySource(Source):
         self.stored = getattr(X, "dtype", self.dtype)
         self.missing = missing
         self._mapped = _mapping(X)
-        self.read_ahead = self._mapped is not None
+        self.worth_prefetching = self._mapped is not None
         self._order: NDArray[Any] | None = None
 
     @property
     def share(self) -> float:  # type: ignore[override]
-        """See `Source.share`: by some rows from all over an array."""
+        """See `Source.share`; estimated from rows spread over an array."""
         assert self.n_rows is not None
         if scipy.sparse.issparse(self._X):
             stored: Any = self._X
             return float(stored.nnz) / max(self.n_rows * self.n_features, 1)
-        count = max(4, min(256, TELLING_ENTRIES // max(self.n_features, 1)))
+        count = max(4, min(256, SHARE_ENTRIES // max(self.n_features, 1)))
         some = np.unique(np.linspace(0, self.n_rows - 1, count).astype(int))
-        rows = ArraySource._rows(self, some)  # also of a file that is not open yet
+        rows = ArraySource._rows(self, some)  # subclasses may need an open file
         if rows.dtype.kind != "f":
             return 1.0
         return 1.0 - float(np.mean(np.isnan(with_missing(rows, self.missing))))
@@ -74,7 +74,7 @@ class ArraySource(Source):
         rng: np.random.RandomState,
         position: Position = None,
     ) -> Blocks:
-        """See `Source.blocks`. Of a memory-mapped file, no more than a block stays in memory."""
+        """See `Source.blocks`; of a memory map, only one block at a time stays in memory."""
         n = self._X.shape[0]
         order = None
         if shuffle:
@@ -91,7 +91,7 @@ class ArraySource(Source):
         return number if self._order is None else int(self._order[number])
 
     def stored_blocks(self, length: int) -> Iterator[Any]:
-        """The rows in order, in the type in which they are stored."""
+        """The rows in order, in the dtype in which they are stored."""
         for start in range(0, self._X.shape[0], length):
             yield self._block(start, min(start + length, self._X.shape[0]), None)
 
@@ -121,7 +121,7 @@ class DaskSource(GroupedSource):
     """A Dask array, a block of rows at a time."""
 
     name = "the Dask array"
-    read_ahead = True
+    worth_prefetching = True
 
     def __init__(self, X: Any) -> None:
         check_kind(X.dtype, self.name)
@@ -144,7 +144,7 @@ class DaskSource(GroupedSource):
 
 
 def with_missing(rows: Any, missing: tuple[float, ...]) -> Any:
-    """The rows with NaN for the numbers that stand for missing ones; given rows are kept."""
+    """A copy of the rows with NaN in place of the numbers that stand for missing values."""
     if not missing:
         return rows
     rows = rows.copy()
@@ -169,9 +169,9 @@ def _names_of(X: Any) -> list[str] | None:
 
 
 def _mapping(X: Any) -> mmap.mmap | None:
-    """The memory map behind an array, if its pages can be dropped without losing anything."""
+    """The memory map behind an array, if its pages can be dropped without losing data."""
     while isinstance(X, np.ndarray):
-        # Pages of a copy-on-write map ("c") are the only copy of what was written to them.
+        # Pages of a copy-on-write map ("c") are the only copy of data written to them.
         if isinstance(X, np.memmap) and X.mode in ("r", "r+"):
             mapped = X._mmap  # type: ignore[attr-defined]  # noqa: SLF001
             return mapped if hasattr(mapped, "madvise") else None

@@ -1,4 +1,4 @@
-"""The protocol of a stream: blocks of rows, each with a position that one can return to."""
+"""The interface of a stream: blocks of rows, each with a position to resume from."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -11,29 +11,31 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import UnusableError
+from ..core.finite import find_infinity as find_infinity
+from ..core.finite import infinity_problem
 from .digest import content_digest
 
-# A block is about this large: many kernel blocks, and a small part of memory.
+# Bytes of a block: many kernel blocks, and a small part of memory.
 BLOCK_BYTES = 1 << 22
-# Of wide rows, as many, but no more than so many times the bytes.
+# A block has at least this many wide rows, but at most this many times BLOCK_BYTES.
 WIDE_ROWS = 128
 WIDE_BLOCKS = 24
 
 Position = Any
-"""Where in a pass a stream is, as JSON can hold it; None is the beginning."""
+"""A place in a pass, as a JSON value; None is the beginning."""
 Blocks = Generator[tuple[Any, Position], None, None]
-"""Blocks of a pass, each with the position after it; to be closed by whoever stops early."""
+"""Blocks of a pass, each with the position after it; close it to stop early."""
 
 
 class HintedError(ValueError):
-    """Something that cannot be used, and the parameter that helps.
+    """Data that cannot be used, with a hint at the parameter that helps.
 
     Parameters
     ----------
     message : str
     parameter : str or None
         A name, or a name and its value (``"shuffle=False"``), for a hint at the end of the
-        message. The command line names its own option there instead.
+        message. The command line shows its own option instead.
     """
 
     def __init__(self, message: str, parameter: str | None = None) -> None:
@@ -44,20 +46,20 @@ class HintedError(ValueError):
         return self.shown(lambda parameter: parameter if "=" in parameter else f"{parameter}=")
 
     def shown(self, hint: Callable[[str], str]) -> str:
-        """The message, its hint in the words of whoever shows it: `columns=` or `--columns`."""
+        """The message with the hint in the caller's notation: ``columns=`` or ``--columns``."""
         return with_hint(str(self.args[0]), self.parameter, hint)
 
 
 class DataError(HintedError):
-    """Something in the data that cannot be used: the message names file, row and column."""
+    """Data that cannot be used; the message names the file, row and column."""
 
 
 class SourceLostError(OSError):
-    """A source that gives no more rows, though it has some: what was learned is worth keeping."""
+    """A source that failed before its end; the model learned so far is worth keeping."""
 
 
 class Note(NamedTuple):
-    """What was taken for what where the data left room for doubt, and who can say otherwise."""
+    """How ambiguous data were read, and the parameter that changes it."""
 
     message: str
     parameter: str | None = None
@@ -68,37 +70,37 @@ class Note(NamedTuple):
 
 
 def with_hint(message: str, parameter: str | None, hint: Callable[[str], str]) -> str:
-    """A message with the parameter that helps, if there is one."""
+    """A message with a hint at the parameter that helps, if there is one."""
     if parameter is None:
         return message
     return f"{message.removesuffix('.')} ({hint(parameter)})."
 
 
 class Source(ABC):
-    """Rows to learn from, in blocks of constant memory.
+    """Rows to learn from, in blocks of bounded size.
 
     Attributes
     ----------
     name : str
-        For messages: the file, or what it is.
+        For messages: the file name, or a description.
     n_features : int
     feature_names : list of str or None
     dtype : numpy.dtype
         float32 or float64.
     n_rows : int or None
-        None where only reading tells.
+        None if unknown before the end.
     share : float
-        Of the entries that are observed, if that can be told without reading all of them; else 1.
+        Share of the entries that are observed, if known without reading all of them; otherwise 1.
     rereadable : bool
         Whether there can be a second pass.
-    read_ahead : bool
+    worth_prefetching : bool
         Whether the next block is worth reading while this one is learned from.
     path : Path or None
         The file that the rows are read from.
     notes : sequence of Note
-        What was taken for what where the data left room for doubt.
+        How ambiguous data were read.
     on_idle : callable or None
-        Called every now and then while no rows come; it may raise to end the wait.
+        Called from time to time while no rows arrive; it may raise to end the wait.
     """
 
     name: str
@@ -108,7 +110,7 @@ class Source(ABC):
     n_rows: int | None = None
     share: float = 1.0
     rereadable: bool = True
-    read_ahead: bool = False
+    worth_prefetching: bool = False
     path: Path | None = None
     notes: Sequence[Note] = ()
     on_idle: Callable[[], None] | None = None
@@ -123,20 +125,20 @@ class Source(ABC):
     ) -> Blocks:
         """Yield the blocks of one pass, and after each the position to go on from.
 
-        All blocks but the last of a pass have `length` rows. What the order needs is drawn from
-        `rng` before the first block, and no more: a pass begun again with the generator in the
-        same state and a position goes on as if it had not been interrupted.
+        All blocks but the last of a pass have `length` rows. All random numbers are drawn from
+        `rng` before the first block, so a pass that starts again with the generator in the same
+        state and a position continues as if it had not been interrupted.
         """
 
     @abstractmethod
     def fraction(self, position: Position) -> float | None:
-        """About which share of a pass is done at a position; None where nobody knows."""
+        """Approximate share of a pass that is done at a position; None if unknown."""
 
     def fingerprint(self) -> dict[str, Any]:
-        """What must be the same for a position to mean the same rows.
+        """Values that must be equal for a position to mean the same rows.
 
-        The content goes in by a digest: of all of it where that is little, of parts spread over
-        it where it is much.
+        The content enters as a digest: of everything if it is small, of parts spread over it if
+        it is large.
         """
         shape: dict[str, Any] = {
             "n_features": self.n_features,
@@ -155,25 +157,25 @@ class Source(ABC):
         return [n_rows * part // count for part in range(min(count, n_rows))] or [None]
 
     def check_position(self, position: Position) -> None:
-        """Refuse, by a ValueError, what cannot be a position of this stream."""
+        """Raise a ValueError for a value that is not a position in this stream."""
         fits = position is None or (type(position) is int and position >= 0)
         if not fits or (self.n_rows is not None and (position or 0) > self.n_rows):
-            raise ValueError("its position is outside of the data")
+            raise ValueError("its position is outside the data")
 
     def row_number(self, block_length: int, position: Position, at: int) -> int | None:
-        """Which row (from 0) of the source was at `at` in the block that ended at a position.
+        """Number (from 0) of the source's row that was row `at` of the block before a position.
 
-        None where that is not known; such sources check rows before they give them.
+        None if unknown; such sources check their rows before they yield them.
         """
         return None
 
     def idle(self) -> None:
-        """Let whoever waits for rows do something meanwhile."""
+        """Call `on_idle`, if set."""
         if self.on_idle is not None:
             self.on_idle()
 
     def check_finite_rows(self, rows: Any, first_row: int | None) -> None:
-        """Refuse infinity in rows of which the first has the number `first_row` (from 0)."""
+        """Raise a DataError for infinity; `first_row` is the number (from 0) of the first row."""
         where = find_infinity(rows)
         if where is not None:
             number = None if first_row is None else first_row + where[0]
@@ -184,9 +186,9 @@ class Source(ABC):
         return infinity_error(self.name, self.feature_names, row, column)
 
     def some_rows(self, n_rows: int) -> Any:
-        """All rows in their order if they are no more than asked for.
+        """All rows in order if there are at most `n_rows`; otherwise a random sample.
 
-        Otherwise rows from all over the source, as far as it can give them in random order.
+        The sample is as random as the source's shuffling.
         """
         first = self._first(n_rows + 1, shuffle=False)
         return first if first.shape[0] <= n_rows else self._first(n_rows, shuffle=True)
@@ -201,7 +203,7 @@ class Source(ABC):
         return _together(taken)[:n_rows]
 
     def last_rows(self, n_rows: int) -> Any:
-        """The last rows of the source, in their order."""
+        """The last rows of the source, in order."""
         length = rows_per_block(self.n_features, self.dtype, 1)
         taken: list[Any] = []
         for block, _ in self.blocks(length, False, np.random.RandomState(0)):
@@ -211,7 +213,7 @@ class Source(ABC):
         return _together(taken)[-n_rows:]
 
     def close(self) -> None:
-        """Let go of files."""
+        """Close files."""
         return
 
 
@@ -223,7 +225,7 @@ def _together(blocks: list[Any]) -> Any:
 
 
 def observed_features(X: Any) -> NDArray[np.bool_]:
-    """Which features some row of X observes."""
+    """Mask of the features that at least one row of X observes."""
     if scipy.sparse.issparse(X):
         seen = np.zeros(X.shape[1], dtype=bool)
         seen[X.indices[~np.isnan(X.data)]] = True
@@ -235,44 +237,26 @@ def observed_features(X: Any) -> NDArray[np.bool_]:
 
 
 def uniform_error(name: str, instead: str) -> ValueError:
-    """The error about rows that cannot be drawn one by one."""
+    """The error for sources from which single rows cannot be drawn."""
     return ValueError(
         f"shuffle='uniform' draws single rows, which {name} cannot give. Use {instead}."
     )
 
 
 def infinity_error(name: str, names: list[str] | None, row: int | None, column: int) -> DataError:
-    """The error about infinity in a row (from 0), if it is known, and a column."""
-    shown = column + 1 if names is None else repr(names[column])
-    place = f"column {shown}" if row is None else f"row {row + 1}, column {shown}"
-    return DataError(
-        f"{name} contains infinity at {place} (the first is 1). "
-        f"Replace it, by NaN or null if it is unknown."
-    )
-
-
-def find_infinity(rows: Any) -> tuple[int, int] | None:
-    """Row and column of the first infinite entry, if there is one."""
-    if scipy.sparse.issparse(rows):
-        entries = rows.tocoo()
-        where = np.flatnonzero(np.isinf(entries.data))
-        return (int(entries.row[where[0]]), int(entries.col[where[0]])) if len(where) else None
-    infinite = np.isinf(rows)
-    if not infinite.any():
-        return None
-    row, column = np.argwhere(infinite)[0]
-    return int(row), int(column)
+    """The error about infinity at a row (from 0, None if unknown) and a column (from 0)."""
+    return DataError(f"{name} {infinity_problem(row, column, names)}")
 
 
 @contextmanager
 def errors_about(source: Source, rows: Any = None, position: Position = None) -> Iterator[None]:
-    """Let errors of the model, which are about X, name the source, and infinity its row.
+    """Make errors about X name the source and, for infinity, the row.
 
     Parameters
     ----------
     source : Source
     rows : block or None
-        The rows that the model is given, if they may be looked at.
+        The rows that the model gets, to search for infinity.
     position : Position
         The position that came with them.
     """
@@ -292,21 +276,21 @@ def errors_about(source: Source, rows: Any = None, position: Position = None) ->
 
 @contextmanager
 def whole_file(path: Any, kind: str, *faults: type[Exception]) -> Iterator[None]:
-    """Let the errors by which a reader refuses a damaged file name the file."""
+    """Turn a reader's errors about a damaged file into a DataError that names the file."""
     try:
         yield
     except DataError:
         raise
     except faults as error:
         reason = " ".join(str(error).split())[:120]
-        raise DataError(f"{path}: not a whole {kind} file ({reason}).") from error
+        raise DataError(f"{path}: not a complete {kind} file ({reason}).") from error
 
 
 def rows_per_block(n_features: int, dtype: np.dtype[Any], multiple: int) -> int:
-    """How many rows make a block, at least `multiple` and a multiple of it.
+    """Number of rows of a block: a multiple of `multiple`.
 
-    Where rows are wide, a block is larger than others: each block costs some passes over the
-    dictionary, which many rows must share.
+    Blocks of wide rows are larger in bytes: each block costs some passes over the dictionary,
+    which many rows must share.
     """
     row_bytes = max(n_features, 1) * dtype.itemsize
     rows = max(BLOCK_BYTES // row_bytes, min(WIDE_ROWS, WIDE_BLOCKS * BLOCK_BYTES // row_bytes))
@@ -319,7 +303,7 @@ def rows_of(columns: Sequence[NDArray[Any]], dtype: np.dtype[Any]) -> NDArray[An
     for column, values in zip(stacked, columns, strict=True):
         column[:] = values
     rows = np.empty(stacked.shape[::-1], dtype)
-    # Few rows at a time, so that what is written stays in the cache: ten times as fast.
+    # Few rows at a time, so that the output stays in the cache: ten times as fast.
     for start in range(0, len(rows), 64):
         rows[start : start + 64] = stacked[:, start : start + 64].T
     return rows

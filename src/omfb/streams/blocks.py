@@ -1,4 +1,4 @@
-"""What a user gives as rows, made into floats or refused: nothing is taken for what it is not."""
+"""Convert user input to rows of floats, or refuse it; nothing is reinterpreted silently."""
 
 from typing import Any
 
@@ -10,22 +10,22 @@ from ..core.blocks import dense_with_holes
 from .base import DataError
 from .frames import checked_frame, has_columns
 
-# Features of a matrix in which every value is missing: beyond it, its shape is a mistake.
+# A sparse matrix without entries and with more features than this is taken for a mistake.
 LARGEST_EMPTY = 1 << 20
-# What NumPy raises where it is to make floats of something else.
+# What NumPy raises when values cannot be converted to floats.
 NOT_NUMBERS = (TypeError, ValueError, OverflowError)
-# What SciPy raises where the parts of a matrix do not fit each other.
+# What SciPy raises when the arrays of a sparse matrix are inconsistent.
 SPARSE_FAULTS = (*NOT_NUMBERS, AttributeError, IndexError, MemoryError, RuntimeError)
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type in which numbers of a type are learned from."""
+    """The float dtype in which numbers of a dtype are learned."""
     return dtype if dtype in FLOATS else np.dtype(np.float64)
 
 
 def as_floats(X: NDArray[Any]) -> NDArray[Any]:
-    """Numbers in the type in which they are learned from; infinite where it cannot hold them."""
+    """Numbers in the dtype in which they are learned; infinite on overflow."""
     with np.errstate(over="ignore"):
         return np.asarray(X, float_type(X.dtype))
 
@@ -55,20 +55,20 @@ def as_rows(item: Any, name: str) -> NDArray[Any]:
 
 
 def without_mask(X: Any) -> Any:
-    """An array whose masked entries are NaN; other arrays as they are."""
+    """A masked array as an array with NaN for masked entries; other arrays unchanged."""
     if not isinstance(X, np.ma.MaskedArray):
         return X
     check_kind(X.dtype, "the masked array")
     mask, known = np.ma.getmaskarray(X), np.array(X.data)
     try:
-        known[mask] = 0  # what is masked is not looked at: it may be anything
+        known[mask] = 0  # masked values may be anything
         return np.where(mask, np.nan, as_floats(known))
     except NOT_NUMBERS as error:
         raise DataError(f"the masked array: non-numeric values ({error}).") from error
 
 
 def check_kind(dtype: np.dtype[Any], name: str) -> None:
-    """Refuse types that NumPy would make into floats by dropping what matters."""
+    """Refuse dtypes that NumPy would convert to floats with loss of meaning."""
     if dtype.kind == "c":
         raise DataError(f"{name}: complex numbers. Give real and imaginary parts as features.")
     if dtype.kind in "mM":
@@ -76,10 +76,10 @@ def check_kind(dtype: np.dtype[Any], name: str) -> None:
 
 
 def checked_sparse(X: Any, name: str) -> Any:
-    """The same sparse matrix, found to be one: compiled code would follow indices out of it.
+    """The same sparse matrix after a check of its indices, which compiled code will follow.
 
-    It shares the memory of the given one, but none of what SciPy believes to know of that: whoever
-    has changed indices may have left them out of order, or twice there.
+    It shares memory with X, but not SciPy's cached flags: a user who changed indices may have left
+    them unsorted or duplicated.
     """
     try:
         if X.format == "coo":
@@ -101,36 +101,36 @@ def checked_sparse(X: Any, name: str) -> Any:
 
 
 def _check_compressed(X: Any, across: int, along: int) -> None:
-    """Refuse rows that end before they begin or beyond the entries, and entries outside of them."""
+    """Raise a ValueError for inconsistent row pointers or indices out of range."""
     starts = X.indptr
     if starts.shape != (across + 1,) or starts.dtype.kind not in "iu" or starts[0] != 0:
-        raise ValueError("where its rows begin does not fit its shape")
+        raise ValueError("its row pointers do not fit its shape")
     if (starts[1:] < starts[:-1]).any() or starts[-1] > len(X.data):
-        raise ValueError("a row ends before it begins, or beyond the entries")
+        raise ValueError("its row pointers decrease, or exceed the number of entries")
     _check_within(X.indices, along, len(X.data))
 
 
 def _check_lengths(X: Any) -> None:
-    """Refuse parts of other kinds of matrices that SciPy would follow out of their arrays."""
+    """Raise a ValueError for inconsistent arrays of BSR, DIA and LIL matrices."""
     if X.format == "bsr":
         _check_compressed(X, *(n // k for n, k in zip(X.shape, X.data.shape[1:], strict=True)))
     elif X.format == "dia" and X.data.shape[:-1] != X.offsets.shape:
-        raise ValueError("as many offsets as diagonals are needed")
+        raise ValueError("its numbers of offsets and diagonals differ")
     elif X.format == "lil":
         rows, data = ([len(row) for row in part] for part in (X.rows, X.data))
         if rows != data or len(rows) != X.shape[0]:
-            raise ValueError("as many positions as entries are needed in each row")
+            raise ValueError("its numbers of positions and entries differ in a row")
 
 
 def _check_within(positions: NDArray[Any], size: int, count: int) -> None:
-    """Refuse what are not `count` positions from 0 to before `size`."""
+    """Raise a ValueError unless there are `count` positions from 0 to `size` − 1."""
     if positions.shape != (count,) or positions.dtype.kind not in "iu":
-        raise ValueError("as many positions as entries are needed")
+        raise ValueError("its numbers of positions and entries differ")
     if count and not 0 <= positions.min() <= positions.max() < size:
-        raise ValueError("an entry lies outside the matrix")
+        raise ValueError("an entry is outside the matrix")
 
 
 def refuse_huge_and_empty(X: Any, name: str) -> None:
-    """Refuse a sparse matrix that stores nothing, but asks for a huge dictionary."""
+    """Raise a DataError for a huge sparse matrix without entries."""
     if X.nnz == 0 and X.shape[1] > LARGEST_EMPTY:
         raise DataError(f"{name}: no entry is stored, so every value is missing.")

@@ -1,4 +1,4 @@
-"""What tells whether a stream is the one that it was."""
+"""Digests of a stream's content, to recognise it when a fit resumes."""
 
 import hashlib
 from collections.abc import Iterator
@@ -11,16 +11,16 @@ import scipy.sparse
 if TYPE_CHECKING:
     from .base import Source
 
-# Of content larger than this, parts that come to this are digested.
+# Content larger than this is sampled: parts of this total size are digested.
 DIGEST_BYTES = 1 << 26
 DIGEST_PARTS = 64
 
 
 def content_digest(source: "Source") -> str:
-    """A digest of a stream's content, reading at most some 64 MB of it.
+    """A digest of a stream's content, reading at most about 64 MB of it.
 
-    Of a file its bytes, and the first rows: which columns are read, in which order, is not in
-    the bytes.
+    For a file, of its bytes and its first rows: the choice and order of columns are not in the
+    bytes.
     """
     digest = hashlib.blake2b(digest_size=16)
     if source.path is not None:
@@ -31,7 +31,7 @@ def content_digest(source: "Source") -> str:
 
 
 def _sampled(source: "Source") -> Iterator[Any]:
-    """The first rows of a file; of other streams all rows, or parts spread over them."""
+    """The first rows of a file; all rows of other streams, or parts spread over them."""
     row_bytes = max(source.n_features, 1) * source.dtype.itemsize
     length = max(1, DIGEST_BYTES // DIGEST_PARTS // row_bytes)
     if source.path is not None:

@@ -1,4 +1,4 @@
-"""What the columns of a frame of pandas, Polars or Dask hold, without needing any of these."""
+"""Types of the columns of pandas, Polars and Dask frames, without importing any of these."""
 
 import datetime
 import re
@@ -10,7 +10,7 @@ import numpy as np
 
 from .base import DataError
 
-# How the names of types begin, whichever library has given them.
+# Prefixes of the names of dtypes in all of these libraries.
 NUMBERS = re.compile(r"u?int\d|float|half|double|decimal|null|sparse\[(u?int|float)")
 OTHERS = {
     "dates or times": ("date", "time", "duration", "period"),
@@ -29,9 +29,9 @@ def has_columns(X: Any) -> bool:
 
 
 def non_numeric_kind(X: Any, at: int) -> str | None:
-    """What the column of a frame at a position holds, if it is not numbers.
+    """The kind of values in a column of a frame; None for numbers.
 
-    A column that holds numbers and something else is a mistake, and refused.
+    A column that mixes numbers and other values raises a DataError.
     """
     dtype = str(list(X.dtypes)[at])
     text = dtype.lower()
@@ -44,9 +44,9 @@ def non_numeric_kind(X: Any, at: int) -> str | None:
 
 
 def checked_frame(X: Any, name: str = "X") -> Any:
-    """The frame, found to hold numbers only; those that were objects are floats, NaN if missing.
+    """The frame, checked to contain only numbers; object columns become floats.
 
-    What is no number is refused by the name of its column.
+    Other values raise a DataError that names their column.
     """
     for at, column in enumerate(X.columns):
         kind = non_numeric_kind(X, at)
@@ -72,7 +72,7 @@ def _without_objects(X: Any) -> Any:
 
 def _kind_of_objects(X: Any, at: int) -> str | None:
     if type(X).__module__.startswith("dask"):
-        return "objects"  # to look at them would compute something
+        return "objects"  # looking at the values would start a computation
     column = X.iloc[:, at].dropna() if hasattr(X, "iloc") else X[:, at].drop_nulls()
     examples: dict[type, Any] = {}
     for value in column:

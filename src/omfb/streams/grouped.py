@@ -1,4 +1,4 @@
-"""Streams of groups of rows, and how they are shuffled."""
+"""Streams of groups of rows, and their shuffling."""
 
 from abc import abstractmethod
 from collections.abc import Iterator
@@ -9,29 +9,29 @@ from numpy.typing import NDArray
 
 from .base import Blocks, Position, Source, uniform_error
 
-# Rows that are shuffled among each other where a file cannot be read in any order.
+# Size of the buffer in which rows are shuffled if they cannot be read in any order.
 SHUFFLE_BYTES = 1 << 25
 
 
 class GroupedSource(Source):
-    """A file of groups of rows that can be read in any order, each from its beginning on.
+    """Groups of rows that can be read in any order, each from its beginning.
 
-    A shuffled pass takes the groups in random order and fills a buffer of some 32 MB with their
-    rows; the rows of a full buffer are permuted, learned from, and the buffer is filled again.
-    Rows of the same group stay within about a buffer of each other: a file that is sorted by
-    what matters and has groups larger than the buffer should be shuffled before.
+    A shuffled pass takes the groups in random order and fills a buffer of about 32 MB with their
+    rows; the rows of a full buffer are permuted and yielded, and the buffer is filled again. Rows
+    of the same group stay within about one buffer of each other: a sorted file with groups larger
+    than the buffer should be shuffled beforehand.
     """
 
     @abstractmethod
     def n_groups(self) -> int:
-        """How many groups there are."""
+        """Number of groups."""
 
     @abstractmethod
     def read(self, group: int, skip: int) -> Iterator[NDArray[Any]]:
         """Yield the rows of a group after the first `skip`, in pieces of any length."""
 
-    def room(self, n_rows: int) -> NDArray[Any]:
-        """An empty array for so many rows."""
+    def empty_rows(self, n_rows: int) -> NDArray[Any]:
+        """An uninitialised array of `n_rows` rows."""
         return np.empty((n_rows, self.n_features), self.dtype)
 
     def blocks(
@@ -59,7 +59,7 @@ class GroupedSource(Source):
                 here = [after, 0] if end >= len(rows) else [start, end]
                 yield rows[shuffled[at:end]], here
             start, done = after, 0
-            del rows  # or it would stay in memory while the next is filled
+            del rows  # free it before the next one is filled
 
     def starts(self, count: int) -> list[Position]:
         """See `Source.starts`."""
@@ -74,13 +74,13 @@ class GroupedSource(Source):
         numbers = [*start, done]
         fits = len(start) == 2 and all(type(number) is int and number >= 0 for number in numbers)
         if not fits or start[0] > self.n_groups() or max(numbers) >= 2**62:
-            raise ValueError("its position is outside of the data")
+            raise ValueError("its position is outside the data")
 
     def _cut(
         self, order: Any, length: int, start: list[int]
     ) -> Iterator[tuple[NDArray[Any], list[int]]]:
-        """Yield `length` rows at a time, and [groups done, rows done of the next] after them."""
-        rows, filled = self.room(length), 0
+        """Yield `length` rows at a time, each with [groups done, rows done of the next one]."""
+        rows, filled = self.empty_rows(length), 0
         first, skip = start
         for number in range(first, len(order)):
             taken = skip
@@ -94,8 +94,8 @@ class GroupedSource(Source):
                     filled += count
                     if filled == length:
                         yield rows, [number, taken]
-                        rows, filled = self.room(length), 0
-                del piece  # or it would stay in memory beside the next, which may be as large
+                        rows, filled = self.empty_rows(length), 0
+                del piece  # free it before the next one, which may be as large
             skip = 0
         if filled:
             yield rows[:filled], [len(order), 0]

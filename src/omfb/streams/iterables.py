@@ -1,4 +1,4 @@
-"""A stream of whatever an iterator brings: rows, or blocks of rows."""
+"""A stream of the rows, or blocks of rows, of an iterator."""
 
 from collections.abc import Iterator
 from itertools import chain
@@ -13,9 +13,9 @@ from .grouped import GroupedSource
 
 
 class IteratorSource(GroupedSource):
-    """Rows or blocks of rows from an iterator, once, in the order they come.
+    """Rows or blocks of rows from an iterator: one pass, in their order.
 
-    Missing values are NaN, None or masked, or what a sparse block does not store.
+    Missing values are NaN, None, masked, or absent from a sparse block.
     """
 
     name = "the iterator"
@@ -25,7 +25,7 @@ class IteratorSource(GroupedSource):
         try:
             first = as_rows(next(items), self.name)
         except StopIteration:
-            raise DataError("The iterator brings no rows.") from None
+            raise DataError("The iterator yields no rows.") from None
         self._items = chain([first], items)
         self.n_features = first.shape[1]
         self.dtype = first.dtype
@@ -48,10 +48,10 @@ class IteratorSource(GroupedSource):
             done += len(rows)
             if done > skip:
                 part = rows[max(0, skip - (done - len(rows))) :]
-                with np.errstate(over="ignore"):  # infinite then, and refused
+                with np.errstate(over="ignore"):  # infinite then, which the model refuses
                     part = part.astype(self.dtype, copy=False)
                 yield part
 
     def fraction(self, position: Any) -> float | None:
-        """Nobody knows."""
+        """See `Source.fraction`: unknown."""
         return None

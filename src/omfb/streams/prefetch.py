@@ -1,4 +1,4 @@
-"""Reading the next block while this one is learned from."""
+"""Prefetching: the next blocks are read while the model learns from this one."""
 
 import queue
 import threading
@@ -7,27 +7,28 @@ from typing import TypeVar
 
 Item = TypeVar("Item")
 _END = object()
-# As many blocks as a shuffle buffer gives at once: while they are in use, the next is filled.
+# Blocks in the queue: as many as a shuffle buffer yields, so the next buffer is filled meanwhile.
 AHEAD = 8
-# How long the consumer, and whoever wants it to stop, may have to wait for a thread that is stuck.
+# Interval of `idle` calls, and a tenth of the time that closing waits for a stuck thread.
 PATIENCE_SECONDS = 0.2
 
 
-def read_ahead(
+def prefetched(
     items: Iterator[Item], idle: Callable[[], None] | None = None, most: int = AHEAD
 ) -> Generator[Item, None, None]:
-    """Yield the same items, made in a thread while those before are in use.
+    """Yield the same items, produced by a thread while earlier ones are in use.
 
-    An error of the iterator comes where it would have come. If the consumer stops early, the
-    thread ends after the item it is at; nobody waits for one that does not come.
+    An error of the iterator is raised at the same place as without prefetching. If the consumer
+    stops early, the thread ends after its current item; closing does not wait for an item that
+    never arrives.
 
     Parameters
     ----------
     items : iterator
     idle : callable or None
-        Called every now and then while no item comes; it may raise to end the wait.
+        Called from time to time while no item arrives; it may raise to end the wait.
     most : int
-        How many items may be ahead.
+        Largest number of items in the queue.
     """
     made: queue.Queue[tuple[object, BaseException | None]] = queue.Queue(most)
     unwanted = threading.Event()

@@ -1,4 +1,4 @@
-"""`Rule` checks itself, takes numbers of any type, and is what everything else is derived from."""
+"""`BroydenConfig` validates itself, and everything else is derived from it."""
 
 import inspect
 import math
@@ -9,14 +9,17 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import omfb
-from omfb import OMFB, OMFBImputer, Rule
-from omfb.core.factor.config import Settings
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb.core.broyden import step as broyden
+from omfb.core.broyden.config import BroydenConfig
+from omfb.core.factor.config import FactorConfig
+from omfb.persistence import read_model
 
-from ...making import given
-
-NAMES = [field.name for field in fields(Rule)]
-COUNTS = [field.name for field in fields(Rule) if field.type in (int, "int")]
+NAMES = [field.name for field in fields(BroydenConfig)]
+COUNTS = [field.name for field in fields(BroydenConfig) if field.type in (int, "int")]
+FACTOR_PARAMETERS = [
+    "n_components", "forget_factor", "center", "scale", "noise", "robust", "temporal",
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -26,14 +29,15 @@ def test_numbers_of_any_type_become_plain_ones(value):
     for name in NAMES:
         if name in COUNTS and not isinstance(value, int | np.integer):
             continue
-        rule = Rule(**{name: value})
-        assert rule == Rule(**{name: type(getattr(Rule(), name))(1)})
-        assert type(getattr(rule, name)) is (int if name in COUNTS else float)
+        also = {"forget_factor": 1.0} if name == "shrink" else {}
+        config = BroydenConfig(**also, **{name: value})
+        assert config == BroydenConfig(**also, **{name: type(getattr(config, name))(1)})
+        assert type(getattr(config, name)) is (int if name in COUNTS else float)
 
 
 def test_counts_beyond_a_types_range_are_themselves():
-    assert Rule(inner_iter=np.uint8(200)).inner_iter + 100 == 300
-    assert Rule(ridge=10**30).ridge == 1e30
+    assert BroydenConfig(inner_iter=np.uint8(200)).inner_iter + 100 == 300
+    assert BroydenConfig(ridge=10**30, forget_factor=1.0).ridge == 1e30
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -43,15 +47,15 @@ def test_counts_beyond_a_types_range_are_themselves():
 )
 def test_what_cannot_be_used_is_refused_by_name(name, value):
     with pytest.raises((TypeError, ValueError), match=f"{name} must be") as caught:
-        Rule(**{name: value})
+        BroydenConfig(**{name: value})
     assert len(str(caught.value)) < 200
 
 
 def test_what_does_not_go_together_is_refused():
-    with pytest.raises(ValueError, match=r"shrink=2\.0 needs a memory"):
-        Rule(shrink=2, memory=0)
-    with pytest.raises(ValueError, match="memory must be between 0 and 1"):
-        omfb.init(np.eye(3), 2, Rule(memory=2))
+    with pytest.raises(ValueError, match=r"shrink=2\.0 needs forget_factor > 0"):
+        BroydenConfig(shrink=2, forget_factor=0)
+    with pytest.raises(ValueError, match="forget_factor must be between 0 and 1"):
+        broyden.init(np.eye(3), 2, BroydenConfig(forget_factor=2))
 
 
 def test_an_int_and_a_float_share_their_kernels():
@@ -61,39 +65,42 @@ def test_an_int_and_a_float_share_their_kernels():
 
     X = np.random.default_rng(0).normal(size=(20, 6))
     kernels = (missing.learn_each, sequence.sequence)
-    OMFB(2, **given(ridge=1.0, lam=2.0)).fit(X).partial_fit(X[:1])
+    OMFB(2, ridge=1.0, lam=2.0).fit(X).partial_fit(X[:1])
     before = [len(kernel.signatures) for kernel in kernels]
-    how = given(ridge=1, lam=np.float32(2), inner_iter=np.uint8(2))
-    OMFB(2, **how).fit(X).partial_fit(X[:1])
+    OMFB(2, ridge=1, lam=np.float32(2), inner_iter=np.uint8(2)).fit(X).partial_fit(X[:1])
     assert [len(kernel.signatures) for kernel in kernels] == before
 
 
 # -- written down once --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
-def test_an_estimator_has_each_parameter_of_the_rule(estimator):
-    """What is None is found; of the rest, each default is the same everywhere."""
-    parameters = inspect.signature(estimator).parameters
-    for field in fields(Rule):
-        assert parameters[field.name].default in (field.default, None), field.name
-    assert parameters["memory"].default == Rule().memory
-    for field in fields(Settings):
-        assert parameters[field.name].default in (field.default, None), field.name
+def test_omfb_has_the_parameters_of_its_config_and_their_defaults():
+    parameters = inspect.signature(OMFB).parameters
+    for field in fields(BroydenConfig):
+        assert parameters[field.name].default == field.default, field.name
+        assert field.name in BroydenConfig.__doc__
+
+
+@pytest.mark.parametrize("estimator", [OnlineFactorAnalysis, OMFBImputer])
+def test_estimators_of_the_factor_model_have_the_parameters_of_its_config(estimator):
+    assert "n_components" in FactorConfig.__doc__
+    for name in FACTOR_PARAMETERS:
+        assert name in inspect.signature(estimator).parameters, name
+        assert name in {field.name for field in fields(FactorConfig)}
+
+
+@pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis, OMFBImputer])
+def test_an_estimator_documents_its_parameters_and_their_defaults(estimator):
     doc = estimator.__doc__.partition("Attributes\n")[0]
-    for name, parameter in parameters.items():
+    for name, parameter in inspect.signature(estimator).parameters.items():
         line = next(
             line for line in doc.splitlines() if re.match(rf"    (\w+, )*{name}(, | :)", line)
         )
         if isinstance(parameter.default, int | float | bool | None):
             assert line.endswith(f"default={parameter.default}"), line
-    for name in NAMES:
-        assert name in Rule.__doc__
-    for field in fields(Settings):
-        assert field.name in Settings.__doc__
 
 
-@pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
+@pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis, OMFBImputer])
 def test_an_estimator_documents_what_it_finds(estimator):
     """Each public property is an attribute in the docstring, and none is there that is not."""
     doc = estimator.__doc__.partition("Attributes\n")[2].partition("See Also")[0]
@@ -107,26 +114,21 @@ def test_an_estimator_documents_what_it_finds(estimator):
     assert documented == found | {"n_iter_"}
 
 
-def test_the_command_line_has_each_parameter_of_the_estimator():
+@pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis, OMFBImputer])
+def test_the_command_line_has_each_parameter_of_an_estimator(estimator):
     from omfb.cli.fit import fit
 
     options = inspect.signature(fit).parameters
-    renamed = {"n_components": "components", "random_state": "seed"}
-    for name, parameter in inspect.signature(OMFB).parameters.items():
-        if name == "verbose":  # the command line has --quiet
-            continue
-        assert options[renamed.get(name, name)].default == parameter.default, name
+    names = {"random_state": "seed"}
+    for name in inspect.signature(estimator).parameters:
+        if name != "verbose":  # the command line has --quiet
+            assert names.get(name, name) in options, name
 
 
-def test_a_file_has_each_parameter(tmp_path):
-    from omfb.persistence import read_model
-
-    OMFB(1).fit(np.eye(3)).save(tmp_path / "m.omfb")
+@pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis, OMFBImputer])
+def test_a_file_has_each_parameter(tmp_path, estimator):
+    estimator(1).fit(np.eye(3)).save(tmp_path / "m.omfb")
     header = read_model(tmp_path / "m.omfb")[0]
-    assert set(header["parameters"]) == set(OMFB().get_params())
-    assert set(header["state"]["settings"]) == {field.name for field in fields(Settings)}
-    OMFB(1, memory=0.0).fit(np.eye(3)).save(tmp_path / "m.omfb")
-    assert set(read_model(tmp_path / "m.omfb")[0]["state"]["rule"]) == set(NAMES)
-    OMFBImputer(1).fit(np.eye(3)).save(tmp_path / "m.omfb")
-    header = read_model(tmp_path / "m.omfb")[0]
-    assert set(header["parameters"]) == set(OMFBImputer().get_params())
+    assert set(header["parameters"]) == set(estimator().get_params())
+    config = BroydenConfig if estimator is OMFB else FactorConfig
+    assert set(header["state"]["config"]) == {field.name for field in fields(config)}

@@ -1,4 +1,4 @@
-"""The dictionary while blocks go by: products that are put off change nothing but the time."""
+"""The dictionary during a run of blocks: deferring products changes only the time."""
 
 from dataclasses import replace
 
@@ -7,19 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import omfb
-from omfb import Rule
 from omfb.core.broyden import dictionary
 from omfb.core.broyden import runs as run
+from omfb.core.broyden import step as broyden
 from omfb.core.broyden.block import Gains
+from omfb.core.broyden.config import BroydenConfig
 
 from ... import reference
-from .test_step import assert_close, in_units, problems, rules, start
+from .test_step import assert_close, configs, in_units, problems, start
 
 
 @pytest.fixture
-def put_off(monkeypatch):
-    """Put off whatever may be put off, in blocks of eight rows; tell for each block if it was."""
+def deferred(monkeypatch):
+    """Defer where possible, in blocks of eight rows; records for each block whether it was."""
     told = []
     mixed = dictionary.Dictionary._mixed
 
@@ -27,22 +27,22 @@ def put_off(monkeypatch):
         told.append(T is None)
         return mixed(self, T, B, Y)
 
-    monkeypatch.setattr(dictionary, "WORTH_PUTTING_OFF", 0)
+    monkeypatch.setattr(dictionary, "WORTH_DEFERRING", 0)
     monkeypatch.setattr(run, "block_length", lambda m, r: 8)
     monkeypatch.setattr(dictionary.Dictionary, "_mixed", watched)
     return told
 
 
 @settings(max_examples=80, deadline=None)
-@given(problems(holes=False), rules, st.integers(2, 20))
-def test_blocks_whose_product_is_put_off_equal_the_reference(problem, rule, length):
+@given(problems(holes=False), configs, st.integers(2, 20))
+def test_blocks_whose_product_is_deferred_equal_the_reference(problem, config, length):
     Y, C = problem
-    rule = replace(in_units(rule, np.abs(C).max()), batch_size=1, shrink=0.0)
-    told = reference.learn(reference.first(C, rule.lam), Y, rule)
+    config = replace(in_units(config, np.abs(C).max()), batch_size=1, shrink=0.0)
+    told = reference.learn(reference.first(C, config.lam), Y, config)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(dictionary, "WORTH_PUTTING_OFF", 0)
+        patch.setattr(dictionary, "WORTH_DEFERRING", 0)
         patch.setattr(run, "block_length", lambda m, r: length)
-        state, codes, _ = omfb.step(start(C, rule), Y)
+        state, codes, _ = broyden.step(start(C, config), Y)
     assert_close(state.C, told.past.C)
     assert_close(codes, told.codes)
     assert_close(state.G, told.past.C.T @ told.past.C)
@@ -59,52 +59,54 @@ def test_gains_solved_towards_the_start_undo_what_a_block_takes(q, r, seed):
     assert_close(B, np.linalg.solve(np.eye(q) + U, K))
     # A = I − XᵀB may be as good as singular: both sides are multiplied by it.
     assert_close(V - V @ X.T @ B, B, 1e-10 * max(np.abs(V).max() / np.abs(B).max(), 1.0))
-    assert np.isclose(gains.kept**r, abs(np.linalg.det(np.eye(r) - X.T @ B)), atol=1e-12)
+    assert np.isclose(gains.mean_factor**r, abs(np.linalg.det(np.eye(r) - X.T @ B)), atol=1e-12)
 
 
-def test_a_dictionary_that_changes_little_is_multiplied_once(rng, put_off):
+def test_a_dictionary_that_changes_little_is_multiplied_once(rng, deferred):
     Y = rng.normal(size=(80, 4)) @ rng.normal(size=(4, 30)) + 0.1 * rng.normal(size=(80, 30))
-    state = omfb.init(Y, 4, Rule(lam=500.0, ridge=0.1), seed=0)
-    omfb.step(state, Y)
-    assert put_off == [True] * 9 + [False]
+    state = broyden.init(Y, 4, BroydenConfig(lam=500.0, ridge=0.1, forget_factor=1.0), seed=0)
+    broyden.step(state, Y)
+    assert deferred == [True] * 9 + [False]
 
 
-def test_one_that_each_block_replaces_is_multiplied_each_time(rng, put_off):
+def test_one_that_each_block_replaces_is_multiplied_each_time(rng, deferred):
     Y = rng.normal(size=(80, 4)) @ rng.normal(size=(4, 30)) + 0.1 * rng.normal(size=(80, 30))
-    state = omfb.init(Y, 4, Rule(memory=0.0, lam=1e-3), seed=0)
-    omfb.step(state, Y)
-    assert put_off == [False] * 10
+    state = broyden.init(Y, 4, BroydenConfig(forget_factor=0.0, lam=1e-3), seed=0)
+    broyden.step(state, Y)
+    assert deferred == [False] * 10
 
 
-def test_what_is_put_off_is_made_up_for_before_it_spoils_the_numbers(rng, put_off):
+def test_what_is_deferred_is_made_up_for_before_it_spoils_the_numbers(rng, deferred):
     Y = rng.normal(size=(400, 4)) @ rng.normal(size=(4, 30)) + 0.1 * rng.normal(size=(400, 30))
-    state = omfb.init(Y, 4, Rule(memory=0.0, lam=100.0), seed=0)
-    learned, _, _ = omfb.step(state, Y)
-    assert 2 < put_off.count(False) < 25
-    told = reference.learn(reference.first(state.C, 100.0), Y, state.rule)
+    state = broyden.init(Y, 4, BroydenConfig(forget_factor=0.0, lam=100.0), seed=0)
+    learned, _, _ = broyden.step(state, Y)
+    assert 2 < deferred.count(False) < 25
+    told = reference.learn(reference.first(state.C, 100.0), Y, state.config)
     assert_close(learned.C, told.past.C, 1e-12)
 
 
-def test_a_run_that_ends_amid_blocks_has_its_dictionary(rng, put_off):
-    """The block after those that were put off misses an entry: the run ends before it."""
+def test_a_run_that_ends_amid_blocks_has_its_dictionary(rng, deferred):
+    """The block after the deferred ones misses an entry: the run ends before it."""
     Y = rng.normal(size=(40, 4)) @ rng.normal(size=(4, 30)) + 0.1 * rng.normal(size=(40, 30))
     Y[30, 3] = np.nan
-    state = omfb.init(Y, 4, Rule(lam=500.0, ridge=0.1), seed=0)
-    learned, codes, _ = omfb.step(state, Y)
-    assert put_off[:3] == [True] * 3
-    told = reference.learn(reference.first(state.C, 500.0), Y, state.rule)
+    state = broyden.init(Y, 4, BroydenConfig(lam=500.0, ridge=0.1, forget_factor=1.0), seed=0)
+    learned, codes, _ = broyden.step(state, Y)
+    assert deferred[:3] == [True] * 3
+    told = reference.learn(reference.first(state.C, 500.0), Y, state.config)
     assert_close(learned.C, told.past.C)
     assert_close(codes, told.codes)
 
 
-def test_float32_loses_little_by_what_is_put_off(rng, monkeypatch):
+def test_float32_loses_little_by_what_is_deferred(rng, monkeypatch):
     monkeypatch.setattr(run, "block_length", lambda m, r: 64)
     Y = (rng.random((640, 10)) @ rng.random((10, 300)) + rng.random((640, 300))).astype(np.float32)
-    rule, first = Rule(memory=0.0, lam=20.0), rng.random((20, 300))
+    config, first = BroydenConfig(forget_factor=0.0, lam=20.0), rng.random((20, 300))
 
     def learned(dtype, worth):
-        monkeypatch.setattr(dictionary, "WORTH_PUTTING_OFF", worth)
-        return omfb.step(omfb.init(Y.astype(dtype), 20, rule, init=first), Y.astype(dtype))[0].C
+        monkeypatch.setattr(dictionary, "WORTH_DEFERRING", worth)
+        return broyden.step(broyden.init(Y.astype(dtype), 20, config, init=first), Y.astype(dtype))[
+            0
+        ].C
 
     exact = learned(np.float64, np.inf)
     at_once, later = (np.abs(learned(np.float32, w) - exact).max() for w in (np.inf, 0))

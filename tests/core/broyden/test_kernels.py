@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numba.core import caching
 
-import omfb
-from omfb import Rule
 from omfb.core.broyden import penalties as codes
 from omfb.core.broyden import smooth_codes as chain
+from omfb.core.broyden import step as broyden
+from omfb.core.broyden.config import BroydenConfig
 from omfb.core.linalg import observed, row_products, small, threads
 from omfb.core.linalg.compiling import jit
 
@@ -30,8 +30,9 @@ settings.load_profile("omfb")
 ALL_KINDS = """
 import itertools, sys
 import numpy as np, scipy.sparse
-import omfb
-from omfb import OMFB, Rule
+from omfb.core.broyden import step as broyden
+from omfb import OMFB
+from omfb.core.broyden.config import BroydenConfig
 
 rng = np.random.default_rng(0)
 Y = rng.normal(size=(9, 7))
@@ -44,14 +45,15 @@ sparse = scipy.sparse.csr_array(np.nan_to_num(holes))
 C = rng.normal(size=(3, 7))
 results = []
 kinds = [Y, holes, few, some, sparse]
-for dtype, X, batch, memory, smooth in itertools.product(
+for dtype, X, batch, forget_factor, smooth in itertools.product(
     [np.float64, np.float32], kinds, [1, 4], [0.0, 0.9, 1.0], [0.0, 0.5]
 ):
     if X is few and smooth > 0.0:
         continue  # codes that nothing settles
-    rule = Rule(batch_size=batch, memory=memory, smooth=smooth, inner_iter=3)
+    given = {"forget_factor": forget_factor, "smooth": smooth, "inner_iter": 3}
+    config = BroydenConfig(batch_size=batch, **given)
     X = X.astype(dtype)
-    state, codes, info = omfb.step(omfb.init(X, 3, rule, init=C), X)
+    state, codes, info = broyden.step(broyden.init(X, 3, config, init=C), X)
     results.append(np.concatenate([state.C.ravel(), state.G.ravel(), codes.ravel(), info]))
 """
 
@@ -116,11 +118,11 @@ def test_no_kernel_is_compiled_for_more_than_the_two_types(tmp_path):
 
 USUAL = """
 import numpy as np
-from omfb import OMFB
+from omfb import OnlineFactorAnalysis
 from omfb.core.linalg import posterior
 X = np.random.default_rng(0).normal(size=(60, 7))
 X[::3, 2:4] = np.nan
-OMFB(3, random_state=0).fit(X).transform(X)
+OnlineFactorAnalysis(3, random_state=0).fit(X).transform(X)
 print([str(signature[5]) for signature in posterior.code_rows.signatures])
 """
 
@@ -257,16 +259,20 @@ def test_threads_share_all_the_work():
     assert (counted == 1).all()
 
 
-@pytest.mark.parametrize(("memory", "n"), [(0.0, 200_000), (0.99, 200_000), (1.0, 1_000_000)])
+@pytest.mark.parametrize(
+    ("forget_factor", "n"), [(0.0, 200_000), (0.99, 200_000), (1.0, 1_000_000)]
+)
 @pytest.mark.parametrize("holes", [False, True])
-def test_the_gram_matrix_does_not_drift_in_a_million_steps(rng, memory, n, holes):
+def test_the_gram_matrix_does_not_drift_in_a_million_steps(rng, forget_factor, n, holes):
     m, r = 6, 2
-    state = omfb.init(rng.normal(size=(4, m)), r, Rule(memory=memory), seed=0)
+    state = broyden.init(
+        rng.normal(size=(4, m)), r, BroydenConfig(forget_factor=forget_factor), seed=0
+    )
     Y = rng.normal(size=(n // 10, r)) @ rng.normal(size=(r, m)) + rng.normal(size=(n // 10, m)) / 9
     if holes:
         Y[np.arange(len(Y)), rng.integers(m, size=len(Y))] = np.nan
     for _ in range(10):
-        state, _, _ = omfb.step(state, Y, reuse=True)
+        state, _, _ = broyden.step(state, Y, reuse=True)
         G = state.C.T @ state.C
         assert np.abs(state.G - G).max() <= 1e-8 * np.abs(G).max()
     assert state.n_seen == n
@@ -276,10 +282,15 @@ def test_the_gram_matrix_does_not_drift_in_a_million_steps(rng, memory, n, holes
 @pytest.mark.parametrize("batch_size", [1, 10])
 def test_float32_keeps_its_gram_matrix_too(rng, holes, batch_size):
     """The Gram matrix follows C before it is rounded: 6e-8 for each of the updates in between."""
-    state = omfb.init(rng.random((8, 40), np.float32), 4, Rule(batch_size=batch_size), seed=0)
+    state = broyden.init(
+        rng.random((8, 40), np.float32),
+        4,
+        BroydenConfig(batch_size=batch_size, forget_factor=1.0),
+        seed=0,
+    )
     Y = rng.random((5_000, 40), np.float32)
     Y[holes & (rng.random(Y.shape) < 0.3)] = np.nan
-    state, _, _ = omfb.step(state, Y)
+    state, _, _ = broyden.step(state, Y)
     G = state.C.astype(float).T @ state.C
     assert np.abs(state.G - G).max() <= 1e-5 * np.abs(G).max()
 

@@ -1,24 +1,16 @@
-"""What parts of a start have learned adds up as the mathematics says, in any order."""
-
-from dataclasses import fields, replace
-from functools import reduce
+"""What parts of a start have learned adds up as the mathematics says: the paper's algorithm."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import omfb
-from omfb.core.broyden import merge as of_rule
-from omfb.core.evidence import Evidence, MergeError
-from omfb.core.factor import holdout as hide
-from omfb.core.factor import merge as of_model
-from omfb.core.factor.config import Settings
-from omfb.core.factor.init import start as first_model
-from omfb.core.factor.step import learn, next_batch
-from omfb.core.factor.winsorize import believed
+from omfb.core.broyden import merge as of_broyden
+from omfb.core.broyden import step as broyden
+from omfb.core.broyden.config import BroydenConfig
+from omfb.core.evidence import MergeError
 
-RULE = omfb.Rule(memory=1.0)
+CONFIG = BroydenConfig(forget_factor=1.0)
 
 
 def table(seed, n, m, missing=0.0, rank=3):
@@ -34,15 +26,6 @@ def mean_weight(w, n, f):
     return ((w + n) ** (f + 1) - w ** (f + 1)) / ((f + 1) * n * (w + n) ** f)
 
 
-def explained(model):
-    C = model.C[:, :-1] * model.noise[:, None]
-    return C @ C.T
-
-
-def mean(model):
-    return model.center + model.noise * model.C[:, -1]
-
-
 def close(a, b, tolerance=1e-9):
     np.testing.assert_allclose(a, b, rtol=0, atol=tolerance * np.abs(b).max())
 
@@ -51,9 +34,9 @@ def close(a, b, tolerance=1e-9):
 @settings(max_examples=20, deadline=None)
 def test_states_of_the_rule_add_up(seed, cuts):
     rows = [table(seed + at, n, 8) for at, n in enumerate(cuts)]
-    start = omfb.step(omfb.init(rows[0], 3, RULE, seed=0), table(seed, 30, 8))[0]
-    steps = [omfb.step(start, part) for part in rows]
-    merged = of_rule.merge(start, [part for part, _, _ in steps])
+    start = broyden.step(broyden.init(rows[0], 3, CONFIG, seed=0), table(seed, 30, 8))[0]
+    steps = [broyden.step(start, part) for part in rows]
+    merged = of_broyden.merge(start, [part for part, _, _ in steps])
     w, n = start.weight, sum(cuts)
     S, CS = w / (w + n) * start.S, w / (w + n) * start.C @ start.S
     for Y, (part, X, _) in zip(rows, steps, strict=True):
@@ -61,157 +44,43 @@ def test_states_of_the_rule_add_up(seed, cuts):
         weights = (w + 1 + np.arange(mine)) / (w + mine)
         weights *= mean_weight(w, n, 1) / mean_weight(w, mine, 1)
         S, CS = S + (X.T * weights) @ X, CS + (Y.T * weights) @ X
-        assert part.kept == pytest.approx(start.kept * w / (w + mine), rel=1e-12)
+        assert part.start_weight == pytest.approx(start.start_weight * w / (w + mine), rel=1e-12)
     close(merged.S, S)
     close(merged.C @ merged.S, CS)
     close(merged.G, merged.C.T @ merged.C)
     assert merged.n_seen == 30 + n
-    assert merged.kept == pytest.approx(start.kept * w / (w + n), rel=1e-12)
+    assert merged.start_weight == pytest.approx(start.start_weight * w / (w + n), rel=1e-12)
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.2, 0.8])
 @pytest.mark.parametrize("batch_size", [1, 8])
 def test_a_state_knows_what_it_has_kept_of_its_start(missing, batch_size):
     X = table(0, 64, 20, missing)
-    start = omfb.init(X, 3, omfb.Rule(batch_size=batch_size), seed=0)
-    part, codes, _ = omfb.step(start, X)
+    start = broyden.init(X, 3, BroydenConfig(batch_size=batch_size, forget_factor=1.0), seed=0)
+    part, codes, _ = broyden.step(start, X)
     added = np.zeros((3, 3))
-    for at in range(0, 64, batch_size):  # S as the rule's definition adds it up
+    for at in range(0, 64, batch_size):  # S as the config's definition adds it up
         some = slice(at, at + batch_size)
         shares = (~np.isnan(X[some])).mean(axis=1)
         count = start.weight + at
         left = count / (count + batch_size) if shares.mean() >= 0.5 else 1.0
         added = left * added + (codes[some].T * shares) @ codes[some]
-    close(part.S, part.kept * start.S + added, 1e-8)
-
-
-@given(
-    seed=st.integers(0, 99), parts=st.integers(1, 4), noise=st.sampled_from(["shared", "feature"])
-)
-@settings(max_examples=15, deadline=None)
-def test_models_add_up(seed, parts, noise):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(hide, "ONE_IN", 2**63)
-        patch.setattr(of_model, "next_batch", lambda model: model)  # before it is revised
-        X = table(seed, 500, 8)
-        given_ = Settings(n_components=3, noise=noise)
-        start = next_batch(replace(learn(first_model(X, given_, 0), X)[0], period_left=0))
-        lanes = [table(seed + at + 1, 20 + 10 * at, 8) for at in range(parts)]
-        steps = [learn(start, rows) for rows in lanes]
-        merged = of_model.merge(start, [part for part, _, _ in steps])
-    w, f = start.n_seen + start.head_start, start.fade
-    n = sum(len(rows) for rows in lanes)
-    left = np.prod(start.keep(n))
-    S, CS = left * start.S, left * start.C @ start.S
-    n_rows = left * start.n_rows
-    for rows, (_, X, _) in zip(lanes, steps, strict=True):
-        after = np.append(np.cumprod(start.keep(len(rows))[:0:-1])[::-1], 1.0)
-        after *= mean_weight(w, n, f) / mean_weight(w, len(rows), f)
-        X = np.hstack([X, np.ones((len(rows), 1))])
-        Y = believed(start, rows).values  # rows of another table: some are held back
-        S, CS = S + (X.T * after) @ X, CS + (Y.T * after) @ X
-        n_rows += after.sum()
-    # The exponent is read off what was kept, which differs from ((w / (w + n)) ** f by O(1 / w).
-    close(merged.S, S, 1e-3)
-    close(merged.C @ merged.S, CS, 1e-3)
-    assert merged.n_rows == pytest.approx(n_rows, rel=1e-3)
-    assert merged.n_seen == start.n_seen + n
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-def test_one_part_is_merged_to_itself(missing):
-    X = table(0, 3000, 12, missing)
-    start = learn(first_model(X, Settings(n_components=4), 0), X[:600])[0]
-    part = learn(start, X[600:])[0]
-    assert not np.array_equal(part.turn, start.turn)  # which was revised on its way
-    merged = of_model.merge(start, [part])
-    expected = next_batch(replace(part, period_left=0))
-    # The basis of codes is found in units of the noise, which differ; what C explains hardly does.
-    close(explained(merged), explained(expected), 1e-4)
-    close(mean(merged), mean(expected), 1e-5)
-    # What codes take of a residual is judged by a C under the start's prior, not the part's.
-    close(merged.noise, expected.noise, 1e-2)
-    for name in ("n_rows", "kept", "n_seen", "n_entries", "checked"):
-        assert getattr(merged, name) == pytest.approx(getattr(expected, name), rel=1e-9), name
-    np.testing.assert_allclose(merged.counts, expected.counts, rtol=1e-9)
-    np.testing.assert_allclose(merged.judged, expected.judged, rtol=1e-9)
-
-
-def evidence(a):
-    return np.concatenate([np.ravel(a.weighted[name]) for name in sorted(a.weighted)])
-
-
-def test_neither_order_nor_the_shape_of_the_tree_matters_beyond_rounding():
-    X = table(1, 2000, 10, 0.2)
-    start = learn(first_model(X, Settings(n_components=3), 0), X[:800])[0]
-    parts = [learn(start, X[at : at + 300])[0] for at in range(800, 2000, 300)]
-    a, b, c, d = (of_model.gather(start, part) for part in parts)
-    line, tree = a.plus(b).plus(c).plus(d), a.plus(b).plus(c.plus(d))
-    close(evidence(line), evidence(tree), 1e-13)
-    close(evidence(reduce(Evidence.plus, [d, b, a, c])), evidence(tree), 1e-13)
-    once, again = (of_model.merged(start, tree) for _ in range(2))
-    for field in fields(once):
-        one, other = getattr(once, field.name), getattr(again, field.name)
-        assert np.array_equal(one, other), field.name
-
-
-@pytest.mark.parametrize("missing", [0.0, 0.5])
-def test_merged_parts_are_better_than_each_and_near_to_one_stream(missing):
-    X = table(2, 6000, 30, missing, rank=5)
-    truth = table(2, 6000, 30, 0.0, rank=5)
-    given_ = Settings(n_components=5)
-    start = learn(first_model(X, given_, 0), X[:1000])[0]
-    parts = [learn(start, X[at : at + 1250])[0] for at in range(1000, 6000, 1250)]
-
-    def error(model):
-        basis = np.linalg.qr(model.C[:, :-1] * model.noise[:, None])[0]
-        away = truth - mean(model)
-        return np.linalg.norm(away - away @ basis @ basis.T)
-
-    merged, stream = error(of_model.merge(start, parts)), error(learn(start, X[1000:])[0])
-    assert merged < min(error(part) for part in parts)
-    assert merged < 1.001 * stream
-
-
-def test_a_feature_that_varied_in_one_part_varies():
-    X = table(0, 900, 6)
-    X[:, [1, 3]] = 4.0
-    X[700, 3] = 5.0
-    start = learn(first_model(X[:400], Settings(), 0), X[:400])[0]
-    parts = [learn(start, X[at : at + 250])[0] for at in (400, 650)]
-    assert np.flatnonzero(start.constant).tolist() == [1, 3]
-    assert np.flatnonzero(of_model.merge(start, parts).constant).tolist() == [1]
-
-
-def test_what_shares_no_start_is_refused():
-    X = table(3, 1000, 6)
-    start = learn(first_model(X, Settings(n_components=2), 0), X)[0]
-    part = learn(start, X)[0]
-    other = learn(learn(first_model(X[500:], Settings(n_components=2), 0), X)[0], X)[0]
-    for wrong in (other, replace(part, seed=5), replace(part, n_seen=7)):
-        with pytest.raises(MergeError, match="share no start"):
-            of_model.merge(start, [wrong])
-    with pytest.raises(MergeError, match="nothing to merge"):
-        of_model.merge(start, [])
-    forgets = Settings(n_components=2, memory=0.99)
-    with pytest.raises(MergeError, match=r"memory=0\.99"):
-        of_model.merge(replace(start, settings=forgets), [replace(part, settings=forgets)])
-    with pytest.raises(MergeError, match="feature 3 was first observed after the start"):
-        of_model.merge(replace(start, known=np.arange(6) != 3), [part])
+    close(part.S, part.start_weight * start.S + added, 1e-8)
 
 
 @pytest.mark.parametrize(
-    ("rule", "what"), [({"memory": 0.0}, "memory=0"), ({"shrink": 2}, "shrin")]
+    ("config", "what"),
+    [({"forget_factor": 0.0}, "forget_factor=0"), ({"shrink": 2, "forget_factor": 1}, "shrink=2")],
 )
-def test_rules_that_keep_nothing_that_adds_up_are_refused(rule, what):
+def test_configs_whose_sums_do_not_add_up_are_refused(config, what):
     X = table(4, 50, 6)
-    start = omfb.init(X, 2, omfb.Rule(**rule), seed=0)
+    start = broyden.init(X, 2, BroydenConfig(**config), seed=0)
     with pytest.raises(MergeError, match=what):
-        of_rule.merge(start, [omfb.step(start, X)[0]])
+        of_broyden.merge(start, [broyden.step(start, X)[0]])
 
 
 def test_states_of_another_start_are_refused():
     X = table(4, 50, 6)
-    start, other = (omfb.init(X, 2, RULE, seed=seed) for seed in (0, 1))
-    with pytest.raises(MergeError, match="share no start"):
-        of_rule.merge(start, [omfb.step(other, X)[0]])
+    start, other = (broyden.init(X, 2, CONFIG, seed=seed) for seed in (0, 1))
+    with pytest.raises(MergeError, match="no common start"):
+        of_broyden.merge(start, [broyden.step(other, X)[0]])

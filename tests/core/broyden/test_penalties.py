@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import nnls
 
-import omfb
-from omfb import Rule
 from omfb.core import blocks
+from omfb.core.broyden import step as broyden
+from omfb.core.broyden.config import BroydenConfig
 from omfb.core.broyden.encode import encode
 
 from ... import reference
@@ -31,7 +31,7 @@ class NonNegative:
 
 
 @dataclass(frozen=True, slots=True)
-class NonNegativeRule(Rule):
+class NonNegativeRule(BroydenConfig):
     penalty: NonNegative = NonNegative()  # noqa: RUF009
 
 
@@ -55,31 +55,31 @@ def assert_close(a, b, tolerance=1e-8):
 
 
 @pytest.mark.parametrize("missing", ["none", "random", "outage"])
-@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("forget_factor", [0.0, 0.9, 1.0])
 @pytest.mark.parametrize("batch_size", [1, 5])
 def test_another_penalty_learns_by_the_naive_formulas(
-    rng, monkeypatch, missing, memory, batch_size
+    rng, monkeypatch, missing, forget_factor, batch_size
 ):
     monkeypatch.setattr(reference, "codes_of", nonnegative_codes)
     monkeypatch.setattr(blocks, "WORTH_A_BLOCK", 0)
     Y, C = stream(rng, missing)
-    rule = NonNegativeRule(lam=0.5, memory=memory, batch_size=batch_size)
-    told = reference.learn(reference.first(C, rule.lam), Y, rule)
-    state, codes, info = omfb.step(omfb.init(Y, 3, rule, init=C.T), Y)
+    config = NonNegativeRule(lam=0.5, forget_factor=forget_factor, batch_size=batch_size)
+    told = reference.learn(reference.first(C, config.lam), Y, config)
+    state, codes, info = broyden.step(broyden.init(Y, 3, config, init=C.T), Y)
     assert (codes >= 0.0).all()
     assert (codes == 0.0).any()
     assert_close(codes, told.codes)
     assert_close(state.C, told.past.C)
     assert_close(state.G, told.past.C.T @ told.past.C)
     assert np.isclose(info.residual, told.residual, rtol=1e-8)
-    if memory > 0.0:
+    if forget_factor > 0.0:
         assert_close(state.S, told.past.S)
 
 
 @pytest.mark.parametrize("missing", ["none", "random", "outage"])
 def test_another_penalty_encodes(rng, missing):
     Y, C = stream(rng, missing)
-    codes = encode(omfb.init(Y, 3, NonNegativeRule(), init=C.T), Y)
+    codes = encode(broyden.init(Y, 3, NonNegativeRule(), init=C.T), Y)
     expected = nonnegative_codes(C, Y, 0.0, 0.0)
     assert (expected == 0.0).any()
     assert_close(codes, expected)
@@ -96,11 +96,15 @@ def test_the_closed_form_is_what_its_compiled_kernels_find(rng, ridge):
         codes = Quadratic(ridge, 0.0, 1e-10).codes
 
     @dataclass(frozen=True, slots=True)
-    class SlowRule(Rule):
+    class SlowConfig(BroydenConfig):
         penalty: Slow = Slow()  # noqa: RUF009
 
     for X in (Y, np.nan_to_num(Y)):
-        fast = omfb.step(omfb.init(X, 3, Rule(ridge=ridge), init=C.T), X)
-        slow = omfb.step(omfb.init(X, 3, SlowRule(ridge=ridge), init=C.T), X)
+        fast = broyden.step(
+            broyden.init(X, 3, BroydenConfig(ridge=ridge, forget_factor=1.0), init=C.T), X
+        )
+        slow = broyden.step(
+            broyden.init(X, 3, SlowConfig(ridge=ridge, forget_factor=1.0), init=C.T), X
+        )
         assert_close(fast[1], slow[1], 1e-10)
         assert_close(fast[0].C, slow[0].C, 1e-10)

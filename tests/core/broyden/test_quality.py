@@ -8,7 +8,7 @@ import pytest
 from omfb import OMFB
 
 from ... import reference
-from ...making import ENGINES, given
+from .test_numbers import ENGINES, make
 
 
 def excess(model, X):
@@ -24,7 +24,7 @@ def excess(model, X):
 @pytest.mark.parametrize(("passes", "most"), [(1, 0.02), (5, 0.007)])
 def test_faces_are_learned_nearly_as_well_as_possible(faces, seed, passes, most):
     """Measured: 1.1 % after one pass, 0.4 % after five."""
-    model = OMFB(30, **given(max_iter=passes, random_state=seed)).fit(faces)
+    model = make(OMFB, 30, max_iter=passes, random_state=seed).fit(faces)
     assert 0.0 <= excess(model, faces) < most
 
 
@@ -40,8 +40,7 @@ def test_a_low_rank_stream_is_learned_nearly_as_well_as_possible(
     rng, seed, batch_size, passes, engine
 ):
     Y = low_rank(rng)
-    how = {**engine, "batch_size": batch_size, "max_iter": passes, "random_state": seed}
-    model = OMFB(8, **how).fit(Y)
+    model = make(engine, 8, batch_size=batch_size, max_iter=passes, random_state=seed).fit(Y)
     assert excess(model, Y) < {1: 0.02, 5: 0.007}[passes]
 
 
@@ -52,8 +51,7 @@ def test_holes_are_filled_to_the_noise(rng, seed, batch_size, engine):
     """A quarter is missing: what is filled in is as wrong as the noise, and its own estimate."""
     Y = low_rank(rng)
     hidden = rng.random(Y.shape) < 0.25
-    how = {**engine, "batch_size": batch_size, "max_iter": 3, "random_state": seed}
-    model = OMFB(8, **how)
+    model = make(engine, 8, batch_size=batch_size, max_iter=3, random_state=seed)
     filled = model.fit(np.where(hidden, np.nan, Y)).complete(np.where(hidden, np.nan, Y))
     error = np.sqrt(np.mean((filled - Y)[hidden] ** 2))
     assert error < 0.12  # noise 0.1, and 8 / 60 of its energy again in the codes
@@ -66,17 +64,16 @@ def test_a_prior_keeps_too_many_atoms_from_learning_the_noise(rng, batch_size, o
     X = np.where(rng.random(Y.shape) < observed, Y, np.nan)
     hidden, errors = np.isnan(X), {}
     for shrink in (0.0, 10.0):
-        how = given(ridge=1.0, shrink=shrink, batch_size=batch_size, max_iter=5)
-        model = OMFB(30, random_state=0, **how)
+        model = make(OMFB, 30, ridge=1.0, shrink=shrink, batch_size=batch_size, max_iter=5)
         filled = model.fit(X).complete(X)
         errors[shrink] = np.sqrt(np.mean((filled - Y)[hidden] ** 2))
     assert errors[10.0] < 0.9 * errors[0.0]
 
 
-def test_without_memory_faces_reproduce_the_papers_loop(faces):
+def test_without_past_codes_faces_reproduce_the_papers_loop(faces):
     Y = faces[:60, ::8].astype(np.float64)
     C = np.random.default_rng(0).random((Y.shape[1], 10))
-    model = OMFB(10, lam=2.0, memory=0.0, max_iter=2, shuffle=False, init=C.T).fit(Y)
+    model = OMFB(10, lam=2.0, forget_factor=0.0, max_iter=2, shuffle=False, init=C.T).fit(Y)
     expected, _ = reference.algorithm_1(np.concatenate([Y, Y]), C, 2.0)
     # A uniform C has a condition of some 20, faces one of hundreds: squared in the paper's inverse.
     assert np.abs(model.components_.T - expected).max() <= 1e-9 * np.abs(expected).max()
@@ -84,7 +81,7 @@ def test_without_memory_faces_reproduce_the_papers_loop(faces):
 
 def test_more_passes_do_not_forget(rng):
     Y = low_rank(rng)
-    models = [OMFB(8, **given(max_iter=p, random_state=0)).fit(Y) for p in (1, 2, 4, 8)]
+    models = [make(OMFB, 8, max_iter=p).fit(Y) for p in (1, 2, 4, 8)]
     errors = [excess(model, Y) for model in models]
     assert all(later < earlier for earlier, later in itertools.pairwise(errors))
 
@@ -93,9 +90,9 @@ def test_more_passes_do_not_forget(rng):
 def test_a_forgetting_dictionary_follows_a_change(rng, engine):
     before, after = low_rank(rng, n=1500), low_rank(rng, n=1500)
     errors = {}
-    for memory in (0.99, 1.0):
-        model = OMFB(8, memory=memory, random_state=0, **engine).partial_fit(before)
-        errors[memory] = excess(model.partial_fit(after), after[-500:])
+    for forget_factor in (0.99, 1.0):
+        model = make(engine, 8, forget_factor=forget_factor).partial_fit(before)
+        errors[forget_factor] = excess(model.partial_fit(after), after[-500:])
     assert errors[0.99] < 0.5 * errors[1.0]
 
 
@@ -107,8 +104,7 @@ def test_smoothing_helps_where_codes_walk(rng):
     X[0] = Y[0]
     errors = []
     for smooth in (0.0, 3.0):
-        how = given(ridge=0.01, smooth=smooth, max_iter=5, shuffle=False, random_state=0)
-        model = OMFB(3, **how)
+        model = make(OMFB, 3, ridge=0.01, smooth=smooth, max_iter=5, shuffle=False)
         filled = model.fit(X).complete(X)
         errors.append(np.linalg.norm((filled - Y)[~seen]) / np.linalg.norm(Y[~seen]))
     assert errors[1] < 0.5 * errors[0]

@@ -12,17 +12,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from threadpoolctl import threadpool_info, threadpool_limits
 
-import omfb
-from omfb import Rule
 from omfb.core import blocks
 from omfb.core.broyden import dictionary
 from omfb.core.broyden import runs as run
+from omfb.core.broyden import step as broyden
+from omfb.core.broyden.config import BroydenConfig
 from omfb.core.broyden.encode import encode, fill
 from omfb.core.linalg import patterns, threads
 from omfb.core.linalg.rows import Rows
 
 from ... import reference
-from .test_step import EXACT, as_sparse, assert_close, assert_same_state, in_units, rules, start
+from .test_step import EXACT, as_sparse, assert_close, assert_same_state, configs, in_units, start
 
 
 @pytest.fixture(autouse=True)
@@ -50,30 +50,30 @@ def outages(draw):
 
 
 @settings(max_examples=80, deadline=None)
-@given(outages(), rules, st.booleans())
-def test_an_outage_equals_the_reference(problem, rule, sparse):
+@given(outages(), configs, st.booleans())
+def test_an_outage_equals_the_reference(problem, config, sparse):
     Y, C = problem
-    # A prior and a memory of a few rows shrink C to nothing: row by row, too, rounding then grows.
-    shrink = rule.shrink if rule.memory >= 0.9 else 0.0
-    rule = in_units(replace(rule, batch_size=1, shrink=shrink), np.abs(C).max())
-    told = reference.learn(reference.first(C, rule.lam), Y, rule)
-    state, codes, info = omfb.step(start(C, rule), as_sparse(Y) if sparse else Y)
+    # A prior with a small forget_factor shrinks C to nothing, and rounding grows row by row.
+    shrink = config.shrink if config.forget_factor >= 0.9 else 0.0
+    config = in_units(replace(config, batch_size=1, shrink=shrink), np.abs(C).max())
+    told = reference.learn(reference.first(C, config.lam), Y, config)
+    state, codes, info = broyden.step(start(C, config), as_sparse(Y) if sparse else Y)
     assert_close(state.C, told.past.C)
     assert_close(codes, told.codes)
     assert_close(state.G, told.past.C.T @ told.past.C)
     assert abs(info.residual - told.residual) <= EXACT * told.energy
-    if rule.memory > 0.0:
+    if config.forget_factor > 0.0:
         assert_close(state.S, told.past.S)
 
 
 def test_a_long_outage_keeps_the_gram_matrix(rng):
-    """G of all features is computed anew although the blocks know the observed ones only."""
+    """G of all features is recomputed although the blocks only see the observed ones."""
     Y = rng.normal(size=(3000, 4)) @ rng.normal(size=(4, 20)) + 0.1 * rng.normal(size=(3000, 20))
     Y[:, 5:9] = np.nan
     Y[0] = 1.0
-    state, _, _ = omfb.step(omfb.init(Y, 4, seed=0), Y)
+    state, _, _ = broyden.step(broyden.init(Y, 4, seed=0), Y)
     assert np.abs(state.G - state.C.T @ state.C).max() <= 1e-12 * np.abs(state.G).max()
-    assert state.drift <= 8 * state.C.size + 256 * 20
+    assert state.entries_since_gram <= 8 * state.C.size + 256 * 20
 
 
 @pytest.mark.parametrize("shuffled", [False, True])
@@ -84,7 +84,12 @@ def test_codes_of_shared_patterns_equal_those_of_single_rows(rng, shuffled, smoo
     which = rng.integers(4, size=200) if shuffled else np.repeat(np.arange(4), 50)
     Y = np.where(masks[which], np.nan, rng.normal(size=(200, 25))).astype(dtype)
     Y[3] = np.nan
-    state = omfb.init(Y, 4, Rule(ridge=0.1, smooth=smooth), init=rng.normal(size=(4, 25)))
+    state = broyden.init(
+        Y,
+        4,
+        BroydenConfig(ridge=0.1, smooth=smooth, forget_factor=1.0),
+        init=rng.normal(size=(4, 25)),
+    )
     codes = encode(state, Y)
     expected = reference.codes_of(state.C.astype(float), Y.astype(float), 0.1, smooth)
     tolerance = EXACT if dtype == np.float64 else 1e-5
@@ -121,21 +126,21 @@ def test_rows_of_one_hash_that_differ_are_not_grouped(rng, monkeypatch):
 # -- m ≤ r ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("memory", [0.0, 0.9, 1.0])
+@pytest.mark.parametrize("forget_factor", [0.0, 0.9, 1.0])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("m", [1, 3, 5])
-def test_no_more_features_than_components_equals_the_reference(rng, memory, missing, m):
+def test_no_more_features_than_components_equals_the_reference(rng, forget_factor, missing, m):
     C, Y = rng.normal(size=(m, 5)) + np.eye(m, 5), rng.normal(size=(30, m))
     if missing:
         Y[rng.random(Y.shape) < 0.3] = np.nan
-    rule = Rule(memory=memory, shrink=0.0)
-    told = reference.learn(reference.first(C, 1.0), Y, rule)
-    state, codes, info = omfb.step(start(C, rule), Y)
-    tolerance = 1e-9 if memory in (0.0, 1.0) else 1e-7  # the least ridge: a condition of 1e6
+    config = BroydenConfig(forget_factor=forget_factor, shrink=0.0)
+    told = reference.learn(reference.first(C, 1.0), Y, config)
+    state, codes, info = broyden.step(start(C, config), Y)
+    tolerance = 1e-9 if forget_factor in (0.0, 1.0) else 1e-7  # the least ridge: a condition of 1e6
     assert_close(codes, told.codes, tolerance)
     assert_close(state.C, told.past.C, tolerance)
     assert abs(info.residual - told.residual) <= tolerance * told.energy
-    if memory > 0.0:
+    if forget_factor > 0.0:
         assert_close(state.S, told.past.S, tolerance)
 
 
@@ -152,17 +157,17 @@ def with_threads(patch, n):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("outage", [False, True])
-@pytest.mark.parametrize("memory", [0.0, 1.0])
-def test_threads_do_not_change_a_bit(rng, dtype, outage, memory):
+@pytest.mark.parametrize("forget_factor", [0.0, 1.0])
+def test_threads_do_not_change_a_bit(rng, dtype, outage, forget_factor):
     m, r = 9000, 30
     Y = rng.random((300, m)).astype(dtype)
     Y[100:250, 50:600] = np.nan if outage else 0.5
-    state = omfb.init(Y, r, Rule(memory=memory), init=rng.random((r, m)))
+    state = broyden.init(Y, r, BroydenConfig(forget_factor=forget_factor), init=rng.random((r, m)))
     results = []
     for n in (1, 2, 5):
         with pytest.MonkeyPatch.context() as patch:
             with_threads(patch, n)
-            learned, codes, info = omfb.step(state, Y)
+            learned, codes, info = broyden.step(state, Y)
         results.append((learned.C.tobytes(), learned.G.tobytes(), codes.tobytes(), info))
     assert results[0] == results[1] == results[2]
 
@@ -175,12 +180,12 @@ def test_pieces_of_features_equal_the_reference(rng):
         # 47 slices of 30 features, the last of 20
         patch.setattr(dictionary, "SMALL_PRODUCT", 64 * r * 30)
         patch.setattr(dictionary, "LEAST_WIDTH", 0)
-        whole, _, _ = omfb.step(start(C + 0.1, Rule()), Y)
-    told = reference.learn(reference.first(C + 0.1, 1.0), Y[:20], Rule())
-    part, codes, _ = omfb.step(start(C + 0.1, Rule()), Y[:20])
+        whole, _, _ = broyden.step(start(C + 0.1, BroydenConfig(forget_factor=1.0)), Y)
+    told = reference.learn(reference.first(C + 0.1, 1.0), Y[:20], BroydenConfig(forget_factor=1.0))
+    part, codes, _ = broyden.step(start(C + 0.1, BroydenConfig(forget_factor=1.0)), Y[:20])
     assert_close(part.C, told.past.C)
     assert_close(codes, told.codes)
-    assert_same_state(whole, omfb.step(start(C + 0.1, Rule()), Y)[0])
+    assert_same_state(whole, broyden.step(start(C + 0.1, BroydenConfig(forget_factor=1.0)), Y)[0])
 
 
 @given(st.integers(1, 400_000), st.integers(1, 30_000))
@@ -229,7 +234,7 @@ def test_blas_has_one_thread_meanwhile_and_its_own_afterwards():
 
 
 def _learn_in_child(state, Y, expected):
-    assert omfb.step(state, Y)[0].C.tobytes() == expected
+    assert broyden.step(state, Y)[0].C.tobytes() == expected
     os._exit(0)
 
 
@@ -237,9 +242,9 @@ def _learn_in_child(state, Y, expected):
 @pytest.mark.filterwarnings("ignore:.*multi-threaded.*:DeprecationWarning")
 def test_a_forked_process_has_threads_of_its_own(rng):
     Y = rng.random((128, 20_000))
-    state = omfb.init(Y, 10, seed=0)
+    state = broyden.init(Y, 10, seed=0)
     with threadpool_limits(2):
-        expected = omfb.step(state, Y)[0].C.tobytes()
+        expected = broyden.step(state, Y)[0].C.tobytes()
         context = multiprocessing.get_context("fork")
         child = context.Process(target=_learn_in_child, args=(state, Y, expected))
         child.start()
@@ -249,9 +254,9 @@ def test_a_forked_process_has_threads_of_its_own(rng):
 
 def test_a_block_of_full_sparse_rows_goes_through_the_same_recursion(rng):
     Y = rng.normal(size=(70, 30))
-    state = omfb.init(Y, 4, seed=0)
-    dense, codes, _ = omfb.step(state, Y)
-    sparse, same, _ = omfb.step(state, scipy.sparse.csr_array(Y))
+    state = broyden.init(Y, 4, seed=0)
+    dense, codes, _ = broyden.step(state, Y)
+    sparse, same, _ = broyden.step(state, scipy.sparse.csr_array(Y))
     assert_same_state(sparse, dense)
     assert_close(same, codes)
 
@@ -265,7 +270,12 @@ def test_a_block_of_full_sparse_rows_goes_through_the_same_recursion(rng):
 def test_what_is_filled_is_the_decoded_code_and_the_rest_stays(rng, smooth, sparse, share):
     Y = rng.normal(size=(60, 12))
     Y[(rng.random((60, 1)) < share) & (rng.random(Y.shape) < 0.3)] = np.nan
-    state = omfb.init(Y, 3, Rule(ridge=0.1, smooth=smooth), init=rng.normal(size=(3, 12)))
+    state = broyden.init(
+        Y,
+        3,
+        BroydenConfig(ridge=0.1, smooth=smooth, forget_factor=1.0),
+        init=rng.normal(size=(3, 12)),
+    )
     X = as_sparse(Y) if sparse else Y
     before = Y.copy()
     filled = fill(state, X)
@@ -282,4 +292,4 @@ def test_infinity_is_not_filled(rng):
     Y = rng.normal(size=(5, 4))
     Y[2, 1] = np.inf
     with pytest.raises(ValueError, match="infinity"):
-        fill(omfb.init(Y[:2], 2, seed=0), Y)
+        fill(broyden.init(Y[:2], 2, seed=0), Y)

@@ -6,11 +6,12 @@ import scipy.sparse
 
 from omfb import OMFB
 
-from ...making import ENGINES, rows
+from ...making import rows
+from .test_numbers import ENGINES, make
 
 
-def fitted(X, **parameters):
-    return OMFB(3, random_state=0, **parameters).fit(X)
+def fitted(X, engine=OMFB, **parameters):
+    return make(engine, 3, **parameters).fit(X)
 
 
 @pytest.mark.parametrize("batch_size", [1, 5])
@@ -21,7 +22,7 @@ def test_nan_stored_in_a_sparse_matrix_is_missing(rng, batch_size, engine):
     X = np.where(hidden, np.nan, Y)
     stored = scipy.sparse.csr_array(Y)
     stored.data = X.ravel()
-    dense, sparse = (fitted(each, **{**engine, "batch_size": batch_size}) for each in (X, stored))
+    dense, sparse = (fitted(each, engine, batch_size=batch_size) for each in (X, stored))
     assert np.allclose(sparse.components_, dense.components_, rtol=1e-9)
     assert np.allclose(sparse.complete(stored), dense.complete(X), rtol=1e-9)
 
@@ -50,7 +51,7 @@ def test_duplicate_entries_of_a_sparse_matrix_are_summed(rng, engine):
         (np.repeat(0.5 * values, 2), np.repeat(once.indices, 2), indptr), shape=(20, 6)
     )
     before = twice.data.copy(), twice.indices.copy()
-    a, b = fitted(once, **engine), fitted(twice, **engine)
+    a, b = fitted(once, engine), fitted(twice, engine)
     assert np.allclose(a.components_, b.components_)
     assert np.allclose(b.complete(twice), a.complete(once))
     assert np.array_equal(twice.data, before[0])

@@ -1,4 +1,4 @@
-"""`omfb.step` against the naive formulas, and what must not matter to it."""
+"""`step` against the naive formulas, and what must not matter to it."""
 
 from dataclasses import fields, replace
 
@@ -8,9 +8,9 @@ import scipy.sparse
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
-import omfb
-from omfb import Rule
 from omfb.core.broyden import runs as run
+from omfb.core.broyden import step as broyden
+from omfb.core.broyden.config import BroydenConfig
 from omfb.core.broyden.missing_rows import FACTORISED_FROM
 
 from ... import reference
@@ -32,10 +32,12 @@ def assert_close(actual, expected, tolerance=EXACT):
     assert error <= tolerance * max(np.max(np.abs(expected), initial=0.0), 1e-300)
 
 
-rules = st.builds(
-    lambda **values: Rule(**{**values, "shrink": values["shrink"] if values["memory"] else 0.0}),
+configs = st.builds(
+    lambda **values: BroydenConfig(
+        **{**values, "shrink": values["shrink"] if values["forget_factor"] else 0.0}
+    ),
     lam=st.sampled_from([0.05, 1.0, 10.0]),
-    memory=st.sampled_from([0.0, 0.5, 0.9, 1.0]) | st.floats(0.01, 0.99),
+    forget_factor=st.sampled_from([0.0, 0.5, 0.9, 1.0]) | st.floats(0.01, 0.99),
     ridge=st.sampled_from([0.0, 0.0, 0.4]),
     smooth=st.sampled_from([0.0, 0.0, 0.7]),
     shrink=st.sampled_from([0.0, 0.0, 3.0]),
@@ -69,13 +71,13 @@ def problems(draw, holes=None):
     return scale * Y, scale * C
 
 
-def start(C, rule, dtype=np.float64):
-    return omfb.init(np.zeros((1, len(C)), dtype), C.shape[1], rule, init=C.T)
+def start(C, config, dtype=np.float64):
+    return broyden.init(np.zeros((1, len(C)), dtype), C.shape[1], config, init=C.T)
 
 
-def in_units(rule, scale):
+def in_units(config, scale):
     """ridge and smooth weigh against the data's energy."""
-    return replace(rule, ridge=rule.ridge * scale**2, smooth=rule.smooth * scale**2)
+    return replace(config, ridge=config.ridge * scale**2, smooth=config.smooth * scale**2)
 
 
 def assert_same_state(a, b, tolerance=EXACT):
@@ -88,59 +90,66 @@ def assert_same_state(a, b, tolerance=EXACT):
 # -- the reference ----------------------------------------------------------------------------
 
 
-@given(problems(holes=False), rules)
-def test_without_memory_the_reference_is_the_papers_algorithms(problem, rule):
+@given(problems(holes=False), configs)
+def test_without_memory_the_reference_is_the_papers_algorithms(problem, config):
     Y, C = problem
     Y, C = Y / np.abs(C).max(), C / np.abs(C).max()
-    rule = Rule(lam=rule.lam, memory=0.0, inner_iter=rule.inner_iter, batch_size=rule.batch_size)
-    told = reference.learn(reference.first(C, rule.lam), Y, rule)
-    papers = reference.mini_batches(Y, C, rule.lam, rule.batch_size, rule.inner_iter)
+    config = BroydenConfig(
+        lam=config.lam,
+        forget_factor=0.0,
+        inner_iter=config.inner_iter,
+        batch_size=config.batch_size,
+    )
+    told = reference.learn(reference.first(C, config.lam), Y, config)
+    papers = reference.mini_batches(Y, C, config.lam, config.batch_size, config.inner_iter)
     assert_close(told.past.C, papers[0])
     assert_close(told.codes, papers[1])
-    if rule.batch_size == 1:
+    if config.batch_size == 1:
         for algorithm in (reference.algorithm_1, reference.algorithm_2):
-            assert_close(algorithm(Y, C, rule.lam, rule.inner_iter)[0], told.past.C)
+            assert_close(algorithm(Y, C, config.lam, config.inner_iter)[0], told.past.C)
 
 
 def test_without_memory_the_reference_is_the_papers_algorithm_with_holes(rng):
     C = rng.normal(size=(30, 3))
     Y = rng.normal(size=(20, 3)) @ C.T
     Y[rng.random(Y.shape) < 0.4] = np.nan
-    told = reference.learn(reference.first(C + 0.1, 2.0), Y, Rule(lam=2.0, memory=0.0))
+    told = reference.learn(
+        reference.first(C + 0.1, 2.0), Y, BroydenConfig(lam=2.0, forget_factor=0.0)
+    )
     papers = reference.algorithm_2(Y, C + 0.1, 2.0)
     assert_close(told.past.C, papers[0])
     assert_close(told.codes, papers[1])
 
 
 @settings(max_examples=200)
-@given(problems(), rules)
-def test_step_equals_the_reference(problem, rule):
+@given(problems(), configs)
+def test_step_equals_the_reference(problem, config):
     Y, C = problem
-    rule = in_units(rule, np.abs(C).max())
-    told = reference.learn(reference.first(C, rule.lam), Y, rule)
-    state, codes, info = omfb.step(start(C, rule), Y)
+    config = in_units(config, np.abs(C).max())
+    told = reference.learn(reference.first(C, config.lam), Y, config)
+    state, codes, info = broyden.step(start(C, config), Y)
     assert_close(state.C, told.past.C)
     assert_close(codes, told.codes)
     assert_close(info.energy, told.energy)
     assert abs(info.residual - told.residual) <= EXACT * told.energy
     assert_close(state.G, told.past.C.T @ told.past.C)
-    if rule.memory > 0.0:  # otherwise nothing ever reads it
+    if config.forget_factor > 0.0:  # otherwise nothing ever reads it
         assert_close(state.S, told.past.S)
     assert state.n_seen == len(Y)
-    if rule.smooth > 0.0:  # likewise
+    if config.smooth > 0.0:  # likewise
         assert (state.code is None) == (told.past.x is None)
     if told.past.x is not None:
         assert_close(state.code, told.past.x)
 
 
-@given(problems(), rules)
-def test_float32_equals_the_reference_to_its_own_precision(problem, rule):
+@given(problems(), configs)
+def test_float32_equals_the_reference_to_its_own_precision(problem, config):
     """Y and C are rounded once and C at each of some 50 updates, each time by 6e-8; a code
     multiplies that by the condition of its system, some tens here."""
     Y, C = (a.astype(np.float32) for a in problem)
-    rule = in_units(rule, float(np.abs(C).max()))
-    told = reference.learn(reference.first(C, rule.lam), Y, rule)
-    state, codes, info = omfb.step(start(C, rule, np.float32), Y)
+    config = in_units(config, float(np.abs(C).max()))
+    told = reference.learn(reference.first(C, config.lam), Y, config)
+    state, codes, info = broyden.step(start(C, config, np.float32), Y)
     assert state.C.dtype == codes.dtype == np.float32
     assert_close(state.C, told.past.C, 2e-5)
     assert_close(codes, told.codes, 1e-4)
@@ -148,55 +157,57 @@ def test_float32_equals_the_reference_to_its_own_precision(problem, rule):
 
 
 # Here the last pivot of a singular system is rounding noise as large as 1e-12 of its diagonal.
-@example(seed=2, rule=Rule(lam=0.05, memory=0.0, inner_iter=1), r=5)
-@given(st.integers(0, 2**32), rules, st.integers(2, 6))
-def test_too_few_entries_get_the_code_of_minimum_norm(seed, rule, r):
+@example(seed=2, config=BroydenConfig(lam=0.05, forget_factor=0.0, inner_iter=1), r=5)
+@given(st.integers(0, 2**32), configs, st.integers(2, 6))
+def test_too_few_entries_get_the_code_of_minimum_norm(seed, config, r):
     """Nothing decides between many codes that fit: the reference takes the shortest."""
     rng = np.random.default_rng(seed)
     m, n = 8 * r, 12
     C, Y = rng.normal(size=(m, r)), rng.normal(size=(n, m))
     for y in Y:
         y[rng.permutation(m)[rng.integers(1, r) :]] = np.nan
-    rule = replace(rule, ridge=0.0, smooth=0.0, shrink=0.0)
-    told = reference.learn(reference.first(C, rule.lam), Y, rule)
+    config = replace(config, ridge=0.0, smooth=0.0, shrink=0.0)
+    told = reference.learn(reference.first(C, config.lam), Y, config)
     assume(np.abs(told.codes).max() < 50)  # two rows of C may be nearly parallel
-    state, codes, _ = omfb.step(start(C, rule), Y)
+    state, codes, _ = broyden.step(start(C, config), Y)
     # G squares the condition of C, up to 50² here.
     assert_close(codes, told.codes, 1e-9)
     assert_close(state.C, told.past.C, 1e-9)
 
 
-@given(problems(), rules)
-def test_the_objective_does_not_rise_over_inner_rounds(problem, rule):
+@given(problems(), configs)
+def test_the_objective_does_not_rise_over_inner_rounds(problem, config):
     Y, C = problem
-    rule = in_units(rule, np.abs(C).max())
-    before, _, _ = omfb.step(start(C, rule), Y)
+    config = in_units(config, np.abs(C).max())
+    before, _, _ = broyden.step(start(C, config), Y)
     if before.code is None:
         return
-    Y, rule = Y[: rule.batch_size], replace(rule, shrink=0.0)
+    Y, config = Y[: config.batch_size], replace(config, shrink=0.0)
     past = reference.Past(before.C, before.S, before.code, before.n_seen)
     values = []
     for rounds in range(1, 6):
-        told = replace(before, rule=replace(rule, inner_iter=rounds))
-        state, codes, _ = omfb.step(told, Y)
-        values.append(reference.objective(state.C, codes, Y, past, replace(rule, ridge=told.ridge)))
+        told = replace(before, config=replace(config, inner_iter=rounds))
+        state, codes, _ = broyden.step(told, Y)
+        values.append(
+            reference.objective(state.C, codes, Y, past, replace(config, ridge=told.ridge))
+        )
     assert all(np.diff(values) <= 1e-12 * (values[0] + np.nansum(Y**2)))
 
 
 # -- what must not matter -------------------------------------------------------------------
 
 
-@given(problems(), rules, st.data())
-def test_where_a_stream_is_cut_does_not_matter(problem, rule, data):
+@given(problems(), configs, st.data())
+def test_where_a_stream_is_cut_does_not_matter(problem, config, data):
     Y, C = problem
-    rule = in_units(rule, np.abs(C).max())
-    whole, codes, info = omfb.step(start(C, rule), Y)
-    cuts = data.draw(st.lists(st.integers(0, len(Y) // rule.batch_size), max_size=6))
-    cuts = sorted(rule.batch_size * cut for cut in cuts)
-    state, parts, residual = start(C, rule), [], 0.0
+    config = in_units(config, np.abs(C).max())
+    whole, codes, info = broyden.step(start(C, config), Y)
+    cuts = data.draw(st.lists(st.integers(0, len(Y) // config.batch_size), max_size=6))
+    cuts = sorted(config.batch_size * cut for cut in cuts)
+    state, parts, residual = start(C, config), [], 0.0
     for part in np.split(Y, cuts):
         reuse = data.draw(st.booleans())
-        state, part_codes, part_info = omfb.step(state, part, reuse=reuse)
+        state, part_codes, part_info = broyden.step(state, part, reuse=reuse)
         parts.append(part_codes)
         residual += part_info.residual
     assert_same_state(state, whole)
@@ -204,14 +215,14 @@ def test_where_a_stream_is_cut_does_not_matter(problem, rule, data):
     assert abs(residual - info.residual) <= EXACT * info.energy
 
 
-@given(problems(), rules, st.integers(1, 60))
-def test_the_length_of_a_kernels_block_does_not_matter(problem, rule, length):
+@given(problems(), configs, st.integers(1, 60))
+def test_the_length_of_a_kernels_block_does_not_matter(problem, config, length):
     Y, C = problem
-    rule = replace(in_units(rule, np.abs(C).max()), batch_size=1)
-    usual, codes, _ = omfb.step(start(C, rule), Y)
+    config = replace(in_units(config, np.abs(C).max()), batch_size=1)
+    usual, codes, _ = broyden.step(start(C, config), Y)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "block_length", lambda m, r: length)
-        state, other_codes, _ = omfb.step(start(C, rule), Y)
+        state, other_codes, _ = broyden.step(start(C, config), Y)
     assert_same_state(state, usual)
     assert_close(other_codes, codes)
 
@@ -228,48 +239,48 @@ def as_sparse(Y, kind=scipy.sparse.csr_array):
     return kind(scipy.sparse.coo_array((Y[row, column], (row, column)), shape=Y.shape))
 
 
-@given(problems(), rules, st.sampled_from(KINDS))
-def test_sparse_input_equals_an_array_with_nan(problem, rule, kind):
+@given(problems(), configs, st.sampled_from(KINDS))
+def test_sparse_input_equals_an_array_with_nan(problem, config, kind):
     Y, C = problem
-    rule = in_units(rule, np.abs(C).max())
+    config = in_units(config, np.abs(C).max())
     Y = np.where(np.abs(Y) < np.abs(C).mean() / 4, 0.0, Y)  # zeros can be observed
     X = as_sparse(Y, kind)
     assert X.nnz == np.count_nonzero(~np.isnan(Y))
-    dense, codes, info = omfb.step(start(C, rule), Y)
-    state, sparse_codes, sparse_info = omfb.step(start(C, rule), X)
+    dense, codes, info = broyden.step(start(C, config), Y)
+    state, sparse_codes, sparse_info = broyden.step(start(C, config), X)
     assert_same_state(state, dense)
     assert_close(sparse_codes, codes)
     assert_close(sparse_info, info)
 
 
-@given(problems(holes=False), rules)
-def test_a_full_mask_equals_no_mask(problem, rule):
+@given(problems(holes=False), configs)
+def test_a_full_mask_equals_no_mask(problem, config):
     """A sparse matrix that stores everything goes through the kernels for missing entries."""
     Y, C = problem
-    rule = in_units(rule, np.abs(C).max())
-    dense, codes, _ = omfb.step(start(C, rule), Y)
-    state, masked_codes, _ = omfb.step(start(C, rule), as_sparse(Y))
+    config = in_units(config, np.abs(C).max())
+    dense, codes, _ = broyden.step(start(C, config), Y)
+    state, masked_codes, _ = broyden.step(start(C, config), as_sparse(Y))
     assert_same_state(state, dense)
     assert_close(masked_codes, codes)
 
 
-@given(problems(), rules, st.randoms(use_true_random=False))
-def test_permuting_features_permutes_the_dictionary(problem, rule, random):
+@given(problems(), configs, st.randoms(use_true_random=False))
+def test_permuting_features_permutes_the_dictionary(problem, config, random):
     Y, C = problem
-    rule = in_units(rule, np.abs(C).max())
+    config = in_units(config, np.abs(C).max())
     order = random.sample(range(len(C)), len(C))
-    state, codes, _ = omfb.step(start(C, rule), Y)
-    permuted, same_codes, _ = omfb.step(start(C[order], rule), Y[:, order])
+    state, codes, _ = broyden.step(start(C, config), Y)
+    permuted, same_codes, _ = broyden.step(start(C[order], config), Y[:, order])
     assert_close(permuted.C, state.C[order])
     assert_close(same_codes, codes)
 
 
-@given(problems(), rules, st.sampled_from([2.0**-30, 3.0, 1e6]))
-def test_scaling_the_data_scales_the_dictionary_and_nothing_else(problem, rule, scale):
+@given(problems(), configs, st.sampled_from([2.0**-30, 3.0, 1e6]))
+def test_scaling_the_data_scales_the_dictionary_and_nothing_else(problem, config, scale):
     Y, C = problem
-    rule = replace(rule, ridge=0.0, smooth=0.0)
-    state, codes, _ = omfb.step(start(C, rule), Y)
-    scaled, same_codes, _ = omfb.step(start(scale * C, rule), scale * Y)
+    config = replace(config, ridge=0.0, smooth=0.0)
+    state, codes, _ = broyden.step(start(C, config), Y)
+    scaled, same_codes, _ = broyden.step(start(scale * C, config), scale * Y)
     assert_close(scaled.C, scale * state.C)
     assert_close(same_codes, codes)
 
@@ -280,9 +291,9 @@ def test_scaling_the_data_scales_the_dictionary_and_nothing_else(problem, rule, 
 def test_how_an_array_lies_in_memory_does_not_matter(rng, order, holes, batch_size):
     Y = rng.normal(size=(40, 12))
     Y[holes & (rng.random(Y.shape) < 0.2)] = np.nan
-    rule = Rule(batch_size=batch_size)
+    config = BroydenConfig(batch_size=batch_size, forget_factor=1.0)
     C = rng.normal(size=(12, 3))
-    expected, codes, _ = omfb.step(start(C, rule), Y)
+    expected, codes, _ = broyden.step(start(C, config), Y)
     if order == "F":
         same = np.asfortranarray(Y)
     elif order == "reversed":
@@ -292,7 +303,7 @@ def test_how_an_array_lies_in_memory_does_not_matter(rng, order, holes, batch_si
     else:
         same = Y.copy()
         same.flags.writeable = False
-    state, same_codes, _ = omfb.step(start(C, rule), same)
+    state, same_codes, _ = broyden.step(start(C, config), same)
     assert_same_state(state, expected)
     assert_close(same_codes, codes)
 
@@ -306,27 +317,27 @@ def frozen(state):
     return {k: v.tobytes() if isinstance(v, np.ndarray) else v for k, v in values.items()}
 
 
-@given(problems(), rules, st.booleans())
-def test_a_step_leaves_the_given_state_and_the_rows_as_they_were(problem, rule, sparse):
+@given(problems(), configs, st.booleans())
+def test_a_step_leaves_the_given_state_and_the_rows_as_they_were(problem, config, sparse):
     Y, C = problem
-    state, _, _ = omfb.step(start(C, rule), Y)
+    state, _, _ = broyden.step(start(C, config), Y)
     X = as_sparse(Y) if sparse else Y
     data = X.data if sparse else X
     before, rows = frozen(state), data.tobytes()
-    after, codes, _ = omfb.step(state, X)
+    after, codes, _ = broyden.step(state, X)
     assert frozen(state) == before
     assert data.tobytes() == rows
     codes[:] = 7.0  # the caller may do as they like with the codes
     assert after.code is None or not (after.code == 7.0).any()
-    again, _, _ = omfb.step(state, X)
+    again, _, _ = broyden.step(state, X)
     assert frozen(again) == frozen(after)
 
 
 @pytest.mark.parametrize("batch_size", [1, 4])
 def test_an_empty_block_changes_nothing(rng, batch_size):
-    state = start(rng.normal(size=(9, 2)), Rule(batch_size=batch_size))
+    state = start(rng.normal(size=(9, 2)), BroydenConfig(batch_size=batch_size, forget_factor=1.0))
     for nothing in (np.empty((0, 9)), scipy.sparse.csr_array((0, 9))):
-        after, codes, info = omfb.step(state, nothing)
+        after, codes, info = broyden.step(state, nothing)
         assert frozen(after) == frozen(state)
         assert codes.shape == (0, 2)
         assert info == (0.0, 0.0)
@@ -337,10 +348,10 @@ def test_init_leaves_its_arguments_alone_and_repeats_itself(rng, init):
     Y = rng.normal(size=(20, 6))
     init = rng.normal(size=(3, 6)) if init == "array" else init
     given, rows = np.copy(init), Y.copy()
-    state = omfb.init(Y, 3, init=init, seed=5)
-    same = omfb.init(Y, 3, init=init, seed=5)
+    state = broyden.init(Y, 3, init=init, seed=5)
+    same = broyden.init(Y, 3, init=init, seed=5)
     assert frozen(state) == frozen(same)
-    omfb.step(state, Y, reuse=True)
+    broyden.step(state, Y, reuse=True)
     assert np.array_equal(Y, rows)
     assert np.array_equal(init, given)
 
@@ -356,10 +367,10 @@ def test_rows_of_another_width_are_refused(rng, width, kind, batch_size):
     if kind == "holes":
         Y[:, 0] = np.nan
     X = as_sparse(Y) if kind == "sparse" else Y
-    state = start(rng.normal(size=(6, 2)), Rule(batch_size=batch_size))
+    state = start(rng.normal(size=(6, 2)), BroydenConfig(batch_size=batch_size, forget_factor=1.0))
     before = frozen(state)
     with pytest.raises(ValueError, match=f"{width} features"):
-        omfb.step(state, X)
+        broyden.step(state, X)
     assert frozen(state) == before
 
 
@@ -369,8 +380,8 @@ def test_rows_of_another_width_are_refused(rng, width, kind, batch_size):
 def test_infinity_is_refused_wherever_it_stands(rng, sparse, batch_size, value):
     Y = rng.normal(size=(90, 6))
     Y[85, 3] = value
-    state = start(rng.normal(size=(6, 2)), Rule(batch_size=batch_size))
+    state = start(rng.normal(size=(6, 2)), BroydenConfig(batch_size=batch_size, forget_factor=1.0))
     before = frozen(state)
     with pytest.raises(ValueError, match="X contains infinity"):
-        omfb.step(state, as_sparse(Y) if sparse else Y)
+        broyden.step(state, as_sparse(Y) if sparse else Y)
     assert frozen(state) == before

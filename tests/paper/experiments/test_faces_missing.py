@@ -47,7 +47,7 @@ def outcome(tiles) -> Outcome:
 
 
 def test_missing_measures_every_method_on_every_mask(outcome):
-    for method in (faces_missing.PAPER, faces_missing.MEMORY):
+    for method in (faces_missing.PAPER, faces_missing.OURS):
         curve = outcome.curve(method, "SNR")
         assert list(curve) == list(range(1, faces_missing.PASSES + 1))
         assert {len(values) for values in curve.values()} == {faces_missing.QUICK_MASKS}
@@ -76,7 +76,7 @@ def test_verdicts_follow_from_the_numbers():
         outcome.add(faces_missing.ZERO, "SNR", 0, -4.6, repeat)
         outcome.add(faces_missing.PAPER, "SNR", 30, 11.3, repeat)
         outcome.add(faces_missing.MULTIPLICATIVE, "SNR", 1000, nmf, repeat)
-        outcome.add(faces_missing.MEMORY, "SNR", faces_missing.FEW_PASSES, ours, repeat)
+        outcome.add(faces_missing.OURS, "SNR", faces_missing.FEW_PASSES, ours, repeat)
     claims = faces_missing._claims(outcome, paper_too=True)
     assert [claim.confirmed for claim in claims] == [False, True, True, False]
     assert claims[-1].measured == "1 of 2 masks"
@@ -86,7 +86,7 @@ def test_filling_beats_the_mean_image_and_does_not_get_worse():
     """Also where there are no faces: the photographs' own rank and ridge suit them."""
     outcome = faces_missing.run(photographs(), quick=True)
     mean = np.mean(outcome.values(faces_missing.MEAN_IMAGE, "SNR"))
-    first, last = (np.mean(outcome.values(faces_missing.MEMORY, "SNR", at)) for at in (1, 4))
+    first, last = (np.mean(outcome.values(faces_missing.OURS, "SNR", at)) for at in (1, 4))
     assert first > mean + 10
     assert last > first - 0.02
     assert last > np.mean(outcome.values(faces_missing.MULTIPLICATIVE, "SNR"))

@@ -52,7 +52,7 @@ def test_same_seed_same_errors(tiles, online):
 def test_photographs_decide_our_claim_alone(online):
     """SGMF was tuned on the faces: elsewhere it would lose to no fair judgement."""
     assert [claim.text for claim in online.claims] == [
-        "OMF-B with memory=1 is within 1 % of the optimum after 3 passes (ours)"
+        "OMF-B with forget_factor=1 is within 1 % of the optimum after 3 passes (ours)"
     ]
 
 

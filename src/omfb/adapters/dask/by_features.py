@@ -82,7 +82,7 @@ class FeatureSource(GroupedSource):
     """
 
     name = "the Dask array"
-    read_ahead = True
+    worth_prefetching = True
 
     def __init__(self, X: Any, client: Any, n_components: int | None = None) -> None:
         if np.isnan(X.shape).any():
@@ -236,7 +236,7 @@ class FeatureSource(GroupedSource):
         small, total, at = without_features(state), NO_ENERGY, 0
         for length in step_lengths(state, len(block.numbers), self._longest):
             here = slice(at, at + length)
-            due = recompute_due(small.drift, m * r)
+            due = recompute_due(small.entries_since_gram, m * r)
             sums = tasks.sum(tasks.each(addends_of, C, Y, here, due), Addends.plus)
             small, X, B, info = decide(small, sums, m)
             # It goes with its task, so that a lost slice can be computed again without the others.
@@ -245,7 +245,7 @@ class FeatureSource(GroupedSource):
             total, at = total.plus(info), at + length
         if small.G.diagonal().min() < 0.0:
             # Rows of very different sizes have left G wrong by rounding: recompute it.
-            small = replace(small, G=tasks.sum(tasks.each(atom_products, C)), drift=0)
+            small = replace(small, G=tasks.sum(tasks.each(atom_products, C)), entries_since_gram=0)
         finished(self._client, C)
         return replace(small, C=self._sharded(C, r)), total.sound()
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...core.engines import AnyEngine
-from ...formats.multi_file import ManyFiles
+from ...formats.multi_file import MultiFileSource
 from ...learner.learner import Learner
 from ...learner.snapshot import Learned, Snapshot
 from ...streams.base import Blocks, DataError, Position, Source, uniform_error
@@ -100,7 +100,7 @@ class RoundSource(Source):
         return rounds
 
     @classmethod
-    def of_files(cls, files: ManyFiles, client: Any, n_tasks: int | None = None) -> Self:
+    def of_files(cls, files: MultiFileSource, client: Any, n_tasks: int | None = None) -> Self:
         """The rows of files that every worker can read, one group of rows per chunk."""
         from dask import delayed
 

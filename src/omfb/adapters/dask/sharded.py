@@ -74,7 +74,7 @@ def rows_of(state: State, codes: Any) -> Any:
 def energies_of(state: State, X: Any) -> list[Any]:
     """Energies of held-out entries and of their errors, of each chunk of rows (delayed).
 
-    As `judge_hidden_parts`, but for rounding: with b, n and G over the held-out features, the
+    As `score_held_out_features`, but for rounding: with b, n and G over the held-out features, the
     residual energy of a row is n − 2 bᵀx + xᵀ G x.
     """
     import dask.array as da

@@ -12,7 +12,7 @@ system, and with X, K (q, r) the codes and gains and U the strictly upper part o
 
 Where all rows miss the same features, C, Y and G are those of the others, and everything holds.
 
-This file is small space; `run.py` makes P and N and updates the dictionary.
+This file works in reduced space; `runs.py` makes P and N and updates the dictionary.
 """
 
 from dataclasses import replace
@@ -25,7 +25,7 @@ from ..linalg.rows import Matrix, check_finite_step
 from ..linalg.small import SMALLEST_PRECISION, dot, invert, multiply
 from ..linalg.workspace import Room, aligned, aligned_copy
 from .penalties import Penalty, Quadratic, alternate_row, penalty_of
-from .precision import inverse_to_keep, kept_after, precision_before
+from .precision import inverse_to_keep, precision_before, start_weight_after
 from .reduced_space import (
     add_symmetric_and_multiply,
     alternate,
@@ -36,17 +36,17 @@ from .reduced_space import (
 )
 from .state import MOSTLY_OBSERVED, BroydenConfig, State
 
-# H is updated over a whole block, which multiplies its errors: take worse conditioned systems
-# row by row, each with an inverse of its own.
+# H is updated over a whole block, which multiplies its errors: systems that are worse conditioned
+# than this are solved row by row, each with its own inverse.
 SMALLEST_BLOCK_PIVOT = 1e-6
-# Features of a short row.
+# Rows with at most this many features are short.
 SHORT = 500
-ROOM = Room()  # for what a block needs and does not return
+WORKSPACE = Room()  # arrays that a block needs and does not return
 
 
 @inner_jit
 def pass_on_four(X, K, N, P, first):
-    """What four rows change in the b of those that follow: P from the row `first` on."""
+    """Update b of the later rows (P from row `first` on) for the steps of four rows."""
     x0, x1, x2, x3 = X[0], X[1], X[2], X[3]
     k0, k1, k2, k3 = K[0], K[1], K[2], K[3]
     x1_k0, x2_k0, x3_k0 = dot(x1, k0), dot(x2, k0), dot(x3, k0)
@@ -73,13 +73,13 @@ def sequence(
     P, N, H, S, S_inverse, lam, forget_factor, weight, share, ridge, smooth, inner_iter, x_before,
     X, K, D, before,
 ):  # fmt: skip
-    """Take the q single-row steps of a block in small space; return how many were taken.
+    """Take the q single-row steps of a block in reduced space; return how many were taken.
 
-    Changes P, x_before (the last code), S (but for forget_factor = 1, where the caller adds up all codes
-    at once) and, as far as it needs them, H and S_inverse in place: the last row is not in these.
-    Fills X, K and D (codes, gains and g + ½ ε k, in rows) and the residual energies before
-    learning: so G' = G + DᵀK + KᵀD.
-    Stops early at a row whose system is singular: that row is for `learn_missing`.
+    Updates in place P, x_before (the last code), S (unless ρ = 1, where the caller adds all codes
+    at once) and, as far as needed, H and S_inverse, which do not include the last row.
+    Fills X, K and D (codes, gains and g + ½ ε k, one row each) and `before`, the residual energies
+    before learning. Then G' = G + DᵀK + KᵀD.
+    Stops early at a row whose system is singular; `learn_missing` takes that row.
     """
     q, r = P.shape
     rhs = np.empty(r)
@@ -87,8 +87,8 @@ def sequence(
     x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
     for j in range(r):
         k[j] = u[j] = v[j] = 0.0
-    on_vv = on_vu = on_uu = 0.0  # what the row before changes in H
-    left, down = 1.0, 0.0  # and in the inverse of S
+    on_vv = on_vu = on_uu = 0.0  # the last row's update of H
+    left, down = 1.0, 0.0  # and of the inverse of S
     for t in range(q):
         for j in range(r):
             rhs[j] = P[t, j] + smooth * x_before[j]
@@ -100,8 +100,8 @@ def sequence(
             invert(S_inverse, SMALLEST_PRECISION)
             multiply(S_inverse, x_first, z)
         before[t], epsilon, stretch, on_vv, on_vu, on_uu = alternate(
-            P[t], N[t, t], H, False, S_inverse, inverse_scale, forget_factor, ridge, smooth, inner_iter,
-            x_before, work,
+            P[t], N[t, t], H, False, S_inverse, inverse_scale, forget_factor, ridge, smooth,
+            inner_iter, x_before, work,
         )  # fmt: skip
         if before[t] < 0.0:
             return t
@@ -147,10 +147,10 @@ def solve_unit_upper(U, K):
 
 
 def block_length(m: int, r: int) -> int:
-    """Rows of a block: of the work beside the floor, Y Yᵀ grows with q and C A falls with it.
+    """Rows of a block: of the work above the floor, Y Yᵀ grows with q and C A shrinks with it.
 
-    Their sum is least at q = √2 r; with C A put off and the small space, at about r. With fewer
-    rows than 64 the products and the calls lose speed, and calls are what short rows cost.
+    Their sum is smallest at q = √2 r; with C A deferred and the work in reduced space, at about r.
+    Below 64 rows the products lose speed, and short rows spend most of their time in calls.
     """
     return max(64 if m > SHORT else 96, 8 * round(0.95 * r / 8))
 
@@ -162,8 +162,8 @@ class Gains(NamedTuple):
     KX: Matrix
 
     @property
-    def kept(self) -> float:
-        """What a block keeps of the dictionary: the mean factor of A = I − XᵀB, by its determinant.
+    def mean_factor(self) -> float:
+        """How much of the dictionary a block keeps: det(A)^(1/r) of A = I − XᵀB.
 
         A is the product of all I − x kᵀ, whose determinants are 1 − kᵀx.
         """
@@ -184,7 +184,7 @@ class Gains(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What a block of rows does in small space: codes, B, and what changes in the state."""
+    """The result of a block in reduced space: codes, B, and the updated parts of the state."""
 
     X: Matrix
     B: Matrix
@@ -196,16 +196,17 @@ class Block(NamedTuple):
 
 
 def after_block(state: State, block: Block, entries: int, share: float) -> State:
-    """The state after a block of so many entries, `share` of its rows', but for C."""
+    """The state after a block of `entries` observed entries, a `share` of all; C is not updated."""
     done = len(block.X)
     return replace(
         state, G=block.G, S=block.S, code=block.code, n_seen=state.n_seen + done,
-        drift=state.drift + entries, kept=kept_after(state, done, share),
+        entries_since_gram=state.entries_since_gram + entries,
+        start_weight=start_weight_after(state, done, share),
     )  # fmt: skip
 
 
-class Small(NamedTuple):
-    """What the next block of rows needs of the state."""
+class ReducedState(NamedTuple):
+    """The part of the state that the next block of rows needs; nothing in it has length m."""
 
     config: BroydenConfig
     penalty: Penalty
@@ -215,52 +216,54 @@ class Small(NamedTuple):
     weight: float
 
     @classmethod
-    def of(cls, state: State) -> "Small":
-        """Before a block."""
+    def of(cls, state: State) -> "ReducedState":
+        """The reduced state before a block."""
         return cls(state.config, penalty_of(state), state.G, state.S, state.code, state.weight)
 
-    def after(self, block: Block) -> "Small":
-        """After it."""
+    def after(self, block: Block) -> "ReducedState":
+        """The reduced state after a block."""
         return self._replace(
             G=block.G, S=block.S, code=block.code, weight=self.weight + len(block.X)
         )
 
 
-def small_space(
-    small: Small, P: Matrix, N: Matrix, share: float, singular: bool = False
+def take_steps(
+    reduced: ReducedState, P: Matrix, N: Matrix, share: float, singular: bool = False
 ) -> Block | None:
-    """Take the steps of a block whose rows observe `share` of the features, G being theirs.
+    """Take the steps of a block whose rows observe a `share` of the features; G is over these.
 
-    The block may be shorter than P where a row's system is singular, and None if the first is;
-    with `singular` such systems are solved as well, and all of them slowly. P is used up.
+    The block ends before a row whose system is singular, and is None if that is the first row.
+    With `singular`, such systems are solved as well, by a slower path for all rows. P is
+    overwritten.
     """
-    (q, r), forget_factor = P.shape, float(small.config.forget_factor)
-    config, penalty, G, S = small.config, small.penalty, small.G, small.S.copy()
-    x_before = np.zeros(r) if small.code is None else small.code.copy()
+    (q, r), forget_factor = P.shape, float(reduced.config.forget_factor)
+    config, penalty, G, S = reduced.config, reduced.penalty, reduced.G, reduced.S.copy()
+    x_before = np.zeros(r) if reduced.code is None else reduced.code.copy()
     X, K, before = aligned((q, r)), aligned((q, r)), np.empty(q)
     if singular or not isinstance(penalty, Quadratic):
         D = np.empty((q, r))
         made = x_before, X, K, D, before
-        done = sequence_with(penalty, P, N, G, S, config, small.weight, share, *made)
+        done = sequence_with(penalty, P, N, G, S, config, reduced.weight, share, *made)
     else:
-        room = ROOM.array((r + q, r), np.float64)
-        H, D = room[:r], room[r:]
+        work = WORKSPACE.array((r + q, r), np.float64)
+        H, D = work[:r], work[r:]
         H[:] = G
         H.ravel()[:: r + 1] += penalty.ridge + penalty.smooth
         if not invert(H, SMALLEST_BLOCK_PIVOT):
             return None
         done = sequence(
-            P, N, H, S, inverse_to_keep(S, config), float(config.lam), forget_factor, small.weight, share,
-            penalty.ridge, penalty.smooth, int(config.inner_iter), x_before, X, K, D, before,
+            P, N, H, S, inverse_to_keep(S, config), float(config.lam), forget_factor,
+            reduced.weight, share, penalty.ridge, penalty.smooth, int(config.inner_iter),
+            x_before, X, K, D, before,
         )  # fmt: skip
     if done == 0:
         return None
     X, K, D = X[:done], K[:done], D[:done]
-    if forget_factor == 1.0:  # row by row what `remember` does
-        counts = small.weight + np.arange(1, done + 1)
+    if forget_factor == 1.0:  # what `remember` does row by row
+        counts = reduced.weight + np.arange(1, done + 1)
         if share < MOSTLY_OBSERVED:
-            counts[:] = small.weight
-        S = small.weight / counts[-1] * small.S + (X.T * (share * counts / counts[-1])) @ X
+            counts[:] = reduced.weight
+        S = reduced.weight / counts[-1] * reduced.S + (X.T * (share * counts / counts[-1])) @ X
     half = D.T @ K
     G = G + (half + half.T)
     check_finite_step(G, S)  # where a code or gain is not finite, neither is G
@@ -270,10 +273,10 @@ def small_space(
 
 
 def sequence_with(
-    penalty: Penalty, P: Matrix, N: Matrix, G: Matrix, S: Matrix, config: BroydenConfig, weight: float,
-    share: float, x_before: Matrix, X: Matrix, K: Matrix, D: Matrix, before: Matrix,
+    penalty: Penalty, P: Matrix, N: Matrix, G: Matrix, S: Matrix, config: BroydenConfig,
+    weight: float, share: float, x_before: Matrix, X: Matrix, K: Matrix, D: Matrix, before: Matrix,
 ) -> int:  # fmt: skip
-    """`sequence`, with codes of any penalty."""
+    """`sequence` for any penalty."""
     for t in range(len(P)):
         S_before, S_before_inverse = precision_before(S, config, weight + t, 1, share)
         x, k, g, epsilon, before[t] = alternate_row(

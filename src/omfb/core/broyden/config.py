@@ -1,4 +1,4 @@
-"""`BroydenConfig`: what the paper's algorithm and its extensions are given. It checks itself."""
+"""`BroydenConfig`: the parameters of the paper's algorithm and its extensions, validated."""
 
 from dataclasses import dataclass
 
@@ -7,17 +7,18 @@ from ..checks import LARGEST, LARGEST_COUNT, SMALLEST, checked_count, checked_nu
 
 @dataclass(frozen=True, slots=True)
 class BroydenConfig:
-    """The numbers of the update rule. The defaults are the paper's Algorithm 1.
+    """Parameters of the update rule. The defaults are the paper's Algorithm 1.
 
-    Numbers of any type are taken and become plain floats and ints; what cannot be used is refused
-    by a TypeError or ValueError that names the parameter.
+    Numbers of any type are accepted and stored as plain floats and ints. An invalid value raises
+    a TypeError or ValueError that names the parameter.
 
     Attributes
     ----------
     lam : float
         How stiffly the dictionary stays where it is.
     forget_factor : float
-        From 0 (no past code counts, the paper's rule) to 1 (all count, later ones more).
+        Share of the precision S that each row keeps: from 0 (past codes do not count, the paper's
+        rule) to 1 (all count, later ones more).
     ridge, smooth : float
         Pull of a code towards zero, and towards the code before.
     shrink : float
@@ -29,7 +30,7 @@ class BroydenConfig:
 
     Examples
     --------
-    >>> from omfb import BroydenConfig
+    >>> from omfb.core.broyden.config import BroydenConfig
     >>> BroydenConfig(ridge=1).ridge
     1.0
     >>> BroydenConfig(forget_factor=2)
@@ -47,7 +48,7 @@ class BroydenConfig:
     batch_size: int = 1
 
     def __post_init__(self) -> None:
-        # One type each: a kernel is compiled for each type that comes.
+        # One type per parameter: Numba compiles a kernel for each type it meets.
         for name, (what, hint, least, most) in NUMBERS.items():
             value = getattr(self, name)
             if type(value) is float and least <= value <= most:
@@ -61,12 +62,12 @@ class BroydenConfig:
             object.__setattr__(self, name, checked_count(name, value, meaning))
         if self.shrink > 0.0 and self.forget_factor == 0.0:
             raise ValueError(
-                f"shrink={self.shrink!r} needs forget_factor > 0, which keeps past codes: set both, or "
-                f"shrink=0."
+                f"shrink={self.shrink!r} needs forget_factor > 0, which keeps past codes: set "
+                f"both, or shrink=0."
             )
 
 
-# Of each number: what it must be, a hint, the least and the largest it may be.
+# For each number: the requirement, a hint, the smallest and the largest value allowed.
 NUMBERS = {
     "lam": ("greater than 0", "try 1.0", SMALLEST, LARGEST),
     "forget_factor": ("between 0 and 1", "0 is the paper's rule", 0.0, 1.0),

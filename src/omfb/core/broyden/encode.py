@@ -1,4 +1,4 @@
-"""Codes of rows for a dictionary that stays as it is, and what they fill in."""
+"""Codes of rows for a fixed dictionary, and missing entries filled from them."""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,9 +16,9 @@ from .smooth_codes import Systems, chain
 from .state import State
 from .step import in_units
 
-# Rows that are coded together; also bounds the (rows, r, r) systems of a smooth sequence.
+# Rows encoded together; also bounds the (rows, r, r) systems of a smooth sequence.
 ROWS = 256
-# Of narrow rows more, up to so many entries: enough to hide the calls.
+# More of narrow rows, up to this many entries: enough to hide the overhead of a call.
 ENTRIES = 1 << 20
 
 
@@ -26,8 +26,8 @@ ENTRIES = 1 << 20
 def encode(state: State, X: Any) -> Matrix:
     """Codes (n_samples, n_components) of the rows of X.
 
-    Where ``smooth > 0`` the rows are consecutive in time and their codes jointly optimal;
-    otherwise each row is coded on its own.
+    With ``smooth > 0`` the rows are consecutive in time and their codes jointly optimal; otherwise
+    each row is encoded on its own.
     """
     X = in_units(X, state)
     penalty = penalty_of(state)
@@ -50,9 +50,9 @@ def encode(state: State, X: Any) -> Matrix:
 
 @np.errstate(over="ignore", invalid="ignore")
 def fill(state: State, X: Any) -> NDArray[Any]:
-    """The rows of X with their missing entries filled; what is observed stays bit for bit.
+    """The rows of X with missing entries filled; observed entries stay bit for bit.
 
-    Complete rows are copied and no more: nobody asks for their codes.
+    Complete rows are only copied: their codes are not needed.
     """
     if scipy.sparse.issparse(X):
         filled = dense_with_holes(X)

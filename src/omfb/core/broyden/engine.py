@@ -11,7 +11,7 @@ from ..evidence import Evidence
 from ..info import Info
 from ..linalg.rows import gram
 from ..prediction import Prediction
-from ..scoring import Predict, judge_hidden_parts
+from ..scoring import Predict, score_held_out_features
 from . import merge as merging
 from .config import BroydenConfig
 from .encode import encode, fill
@@ -50,7 +50,7 @@ class BroydenEngine(PointPredictions):
         state, codes, info = step(state, rows, reuse=reuse)
         if state.G.diagonal().min() < 0.0:
             # Rows of sizes so different that rounding took over: what C is counts.
-            state = replace(state, G=gram(state.C), drift=0)
+            state = replace(state, G=gram(state.C), entries_since_gram=0)
         return state, codes, info.sound()
 
     def with_dictionary(self, state: State, C: Matrix) -> State:
@@ -97,7 +97,7 @@ class BroydenEngine(PointPredictions):
 
             return predict
 
-        return judge_hidden_parts(rows, zero, unit, predicting)
+        return score_held_out_features(rows, zero, unit, predicting)
 
     def n_components(self, state: State) -> int:
         """See `Engine.n_components`."""

@@ -1,4 +1,4 @@
-"""The first dictionary: rows of the data, uniform noise, or what the caller gives."""
+"""The first dictionary: rows of the data, uniform noise, or an array from the caller."""
 
 import math
 from typing import Any
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 from ..blocks import canonical, check_finite, dense_with_holes
 from .state import MOSTLY_OBSERVED
 
-# Where most is missing, start from noise of this times the data's scale (a start at full scale
-# ends with worse ratings).
+# Where most entries are missing, start from noise of this many times the data's scale: a start at
+# full scale predicts ratings worse.
 SPARSE_INIT_SCALE = 0.01
-# A row is independent of those before it if this share of its energy is new.
+# A row counts as independent of the previous ones if this share of its energy is new.
 NEW_ENERGY = 1e-7
 # Outside these powers of two, squares of the data come near the ends of the type's range.
 SAFE_EXPONENT = {"float64": 200, "float32": 40}
 
 
 def window_length(n_components: int) -> int:
-    """From how many rows at the head of the stream the first atoms are drawn."""
+    """Number of rows at the head of the stream from which the first atoms are drawn."""
     return 2 * n_components
 
 
@@ -49,14 +49,14 @@ def first_dictionary(
         head = dense_with_holes(head)
         rows = _filled(head, scale)
         atoms = rows[independent_rows(rows @ rows.T, n_components, rng)]
-        # With atoms 1/√r the size of a row, a code has unit variance in each entry: then λ counts
-        # in observations, and the first dictionary weighs as much as λ of them.
+        # Atoms 1/√r the size of a row give codes of unit variance. Then λ is in observations: the
+        # first dictionary weighs as much as λ of them.
         if len(atoms) < n_components:
             noise = rng.standard_normal((n_components - len(atoms), X.shape[1]))
             atoms = np.concatenate([atoms, _size(observed, scale) * noise])
         C = np.ascontiguousarray((atoms / np.sqrt(n_components)).astype(X.dtype).T)
         if holes:
-            C[np.isnan(head).all(axis=0)] = 0.0  # nothing is known of these features yet
+            C[np.isnan(head).all(axis=0)] = 0.0  # features not observed yet
     return np.ascontiguousarray(C, dtype=X.dtype), scale
 
 
@@ -77,7 +77,7 @@ def scale_of(largest: float, dtype: np.dtype[Any]) -> float:
 
 
 def _filled(head: NDArray[Any], scale: float) -> NDArray[np.float64]:
-    """The rows as float64, each hole filled by its feature's mean."""
+    """The rows as float64, each missing entry replaced by its feature's mean."""
     rows = head.astype(np.float64)
     if scale != 1.0:
         rows /= scale
@@ -89,7 +89,7 @@ def _filled(head: NDArray[Any], scale: float) -> NDArray[np.float64]:
     return np.where(holes, means, rows)
 
 
-# Squares below this have lost digits: such a row is as good as none beside others.
+# Squares below this have lost digits: such a row counts as zero.
 LEAST_SQUARE = 1e-290
 
 
@@ -98,13 +98,13 @@ def independent_rows(
 ) -> NDArray[np.intp]:
     """Up to `most` rows, drawn at random, none of which is (nearly) a combination of the others.
 
-    Of the rows their products with each other are all that is needed.
+    `products` holds the inner products of all rows.
     """
     order = rng.permutation(len(products))
     order = order[np.diagonal(products)[order] > LEAST_SQUARE]
     norms = np.sqrt(np.diagonal(products)[order])
     cosines = products[np.ix_(order, order)] / np.outer(norms, norms)
-    # Cholesky's diagonal is what is new in a row; the jitter keeps it going past dependent rows.
+    # Cholesky's diagonal is the new part of a row; the jitter carries it past dependent rows.
     jitter = 1e-2 * NEW_ENERGY * np.eye(len(order))
     new = np.diagonal(np.linalg.cholesky(cosines + jitter)) ** 2
     chosen: NDArray[np.intp] = order[new > NEW_ENERGY][:most]

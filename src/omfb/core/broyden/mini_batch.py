@@ -1,7 +1,7 @@
-"""A mini-batch of fully observed rows (the paper's updates 6 and 7), its rounds in small space.
+"""A mini-batch of fully observed rows (the paper's updates 6 and 7), its rounds in reduced space.
 
 With X (b, r) the codes in rows, S = S̄ + XᵀX and K = X S⁻¹, the update is C = C₋ + Eᵀ K with
-E = Y − X C₋ᵀ, and its small-space shadow
+E = Y − X C₋ᵀ, and in reduced space
 
     D = E C₋ = P − X G,   M = E Eᵀ = N − X Pᵀ − P Xᵀ + X G Xᵀ
     G' = G + Dᵀ K + Kᵀ D + Kᵀ M K,   P' = Y C = P + (N − P Xᵀ) K.
@@ -30,7 +30,7 @@ class Rounds(NamedTuple):
 
 
 def gains(X: Matrix, S_before: Matrix, S_before_inverse: Matrix) -> Matrix:
-    """K = X (S̄ + XᵀX)⁻¹, by Woodbury on the smaller side."""
+    """K = X (S̄ + XᵀX)⁻¹, by Woodbury where that system is smaller."""
     rows, r = X.shape
     if rows < r:
         Z = X @ S_before_inverse
@@ -42,7 +42,7 @@ def alternate_batch(
     penalty: Penalty, P: Matrix, N: Matrix, G: Matrix, S_before: Matrix, S_before_inverse: Matrix,
     inner_iter: int, x_before: Matrix | None,
 ) -> Rounds:  # fmt: skip
-    """Alternate codes and dictionary of one mini-batch `inner_iter` times."""
+    """Alternate between codes and dictionary of one mini-batch `inner_iter` times."""
     G_now, P_now, before = G, P, None
     for _ in range(inner_iter):
         if isinstance(penalty, Quadratic) and penalty.smooth > 0.0:
@@ -61,7 +61,7 @@ def alternate_batch(
 
 
 def batch_space(state: State, P: Matrix, N: Matrix) -> Block:
-    """What a mini-batch of complete rows does in small space."""
+    """The step of a mini-batch of complete rows in reduced space."""
     config = state.config
     S_before, S_before_inverse = precision_before(state.S, config, state.weight, len(P), 1.0)
     X, K, G, before = alternate_batch(
@@ -73,7 +73,7 @@ def batch_space(state: State, P: Matrix, N: Matrix) -> Block:
 
 
 def learn_batch(state: State, Y: NDArray[Any], reuse: bool) -> Step:
-    """Learn from one mini-batch of complete rows; in place if C may be reused."""
+    """Learn from one mini-batch of complete rows; with `reuse`, in place."""
     state = refreshed(state)
     C = state.C
     P, N = ((Y @ M).astype(np.float64, copy=False) for M in (C, Y.T))

@@ -1,12 +1,12 @@
-"""A mini-batch with missing entries: what the paper left open, exact.
+"""A mini-batch with missing entries: exact, a case that the paper leaves open.
 
 For fixed codes the objective separates by feature. With Ω_i the rows of the batch that observe
 feature i, X_i their codes and e_i their residuals,
 
     S_i = S̄ + X_iᵀ X_i,    c_i ← c_i + e_iᵀ X_i S_i⁻¹ = c_i + e_iᵀ (I + X_i S̄⁻¹ X_iᵀ)⁻¹ X_i S̄⁻¹
 
-by whichever side is smaller. Features are independent: any range of them is one thread's work.
-Neighbouring features are often seen by the same rows; then the inverse is used again.
+by whichever system is smaller. Features are independent, so any range of them can be one thread's
+work. Neighbouring features are often observed by the same rows and then share the inverse.
 """
 
 from dataclasses import replace
@@ -23,17 +23,17 @@ from ..linalg.rows import Matrix, Rows, check_finite_step, gram, row_squares
 from ..linalg.small import SMALLEST_PRECISION, dot, factorise, invert, solve
 from ..linalg.threads import in_threads
 from .penalties import Penalty, Quadratic, penalty_of
-from .precision import Step, kept_after, precision_before, refreshed
+from .precision import Step, precision_before, refreshed, start_weight_after
 from .smooth_codes import chain_one
 from .state import State
 
-# Of the Gram matrices that are made at a time: what the second cache holds.
+# Gram matrices computed at a time: what the second-level cache holds.
 GRAMS_BYTES = 1 << 19
 
 
 @jit
 def systems(C, G, starts, features, values, chosen, grams, P, energy):
-    """Fill P[t] = C_Ωᵀy and energy[t] = yᵀy of the chosen rows t, and their G_Ω in turn."""
+    """Fill P[t] = C_Ωᵀy and energy[t] = yᵀy of the chosen rows t, and `grams` with their G_Ω."""
     for at in range(chosen.shape[0]):
         t = chosen[at]
         seen = features[starts[t] : starts[t + 1]]
@@ -45,7 +45,7 @@ def systems(C, G, starts, features, values, chosen, grams, P, energy):
 def solve_systems(grams, P, energy, chosen, ridge, smallest, X, residual, regular):
     """Codes and residual energies of the chosen rows; `regular` says which could be solved.
 
-    As (G_Ω + α I) x = b, the residual energy ‖y − C x‖² is yᵀy − bᵀx − α xᵀx. Uses up the grams.
+    As (G_Ω + α I) x = b, the residual energy ‖y − C x‖² is yᵀy − bᵀx − α xᵀx. Overwrites `grams`.
     """
     r = P.shape[1]
     for at in range(chosen.shape[0]):
@@ -62,9 +62,9 @@ def solve_systems(grams, P, energy, chosen, ridge, smallest, X, residual, regula
 
 @jit
 def solve_few_each(C, starts, features, values, chosen, smallest, X, energy, regular):
-    """Codes and energies of the chosen rows, of no more entries than components: nothing is left.
+    """Codes and energies of chosen rows with at most r entries, which a code fits exactly.
 
-    The codes are zero at first; `regular` says which could be solved.
+    X must be zero at first; `regular` says which rows could be solved.
     """
     errors = np.empty(C.shape[1])
     for at in range(chosen.shape[0]):
@@ -87,8 +87,9 @@ def learn_features(
 ):  # fmt: skip
     """Write rows first to last of C_after, given Z = X S̄⁻¹ and T = X S̄⁻¹ Xᵀ.
 
-    C_before is C before the batch, from which every round starts, where features are touched at
-    all; rows[starts[f]:starts[f+1]] are the batch's rows that observe the f-th of those.
+    C_before has the rows of C, before the batch, of the features that the batch observes; every
+    round starts from it. rows[starts[f]:starts[f+1]] are the batch's rows that observe feature f
+    of these.
     """
     r = X.shape[1]
     most = X.shape[0]
@@ -96,7 +97,7 @@ def learn_features(
     outer = np.empty((r, r))
     error = np.empty(most)
     change = np.empty(r)
-    previous_start, previous_end = 0, 0  # whose pattern the inverse belongs to
+    previous_start, previous_end = 0, 0  # the feature whose pattern the inverse belongs to
     for f in range(first, last):
         start, end = starts[f], starts[f + 1]
         count = end - start
@@ -108,7 +109,7 @@ def learn_features(
             change[j] = 0.0
         if count <= r:
             if not same or A.shape[0] != count:
-                A = np.empty((count, count))  # a part of a larger array would be another type
+                A = np.empty((count, count))  # a slice of a larger array would have another type
                 for s in range(count):
                     for p in range(count):
                         A[s, p] = T[rows[start + s], rows[start + p]]
@@ -142,7 +143,7 @@ def learn_features(
 
 
 def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
-    """Learn from one mini-batch with missing entries; in place if C may be reused."""
+    """Learn from one mini-batch with missing entries; with `reuse`, in place."""
     state = refreshed(state)
     config = state.config
     C = state.C if reuse else state.C.copy()
@@ -151,8 +152,8 @@ def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
     S_before, S_before_inverse = precision_before(state.S, config, state.weight, len(rows), share)
     penalty = penalty_of(state)
     entries = _by_feature(rows)
-    C_before = C[entries.touched].astype(np.float64, copy=False)
-    few = 4 * len(entries.touched) < len(C)
+    C_before = C[entries.observed].astype(np.float64, copy=False)
+    few = 4 * len(entries.observed) < len(C)
     G_others = state.G - gram(C_before) if few else None
     info = None
     try:
@@ -160,15 +161,15 @@ def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
             X, now = missing_codes(penalty, C, G, rows, state.code)
             check_finite_step(X)
             info = now if info is None else info
-            C[entries.touched] = _learned(C_before, entries, X, S_before, S_before_inverse)
-            G = gram(C) if G_others is None else G_others + gram(C[entries.touched])
+            C[entries.observed] = _learned(C_before, entries, X, S_before, S_before_inverse)
+            G = gram(C) if G_others is None else G_others + gram(C[entries.observed])
         S = state.S
         if config.forget_factor > 0.0 and len(rows.values) > 0:
-            shares = np.diff(rows.starts) / len(C)  # as in `remember`, row by row
+            shares = np.diff(rows.starts) / len(C)  # per row, as in `remember`
             S = S_before + (X.T * shares) @ X
         check_finite_step(G, S)
     except ValueError:
-        C[entries.touched] = C_before
+        C[entries.observed] = C_before
         raise
     assert info is not None  # inner_iter >= 1
     learned = replace(
@@ -178,21 +179,21 @@ def learn_missing_batch(state: State, rows: Rows, reuse: bool) -> Step:
         S=S,
         code=X[-1].copy() if len(rows.values) > 0 or state.code is not None else None,
         n_seen=state.n_seen + len(rows),
-        drift=state.drift + len(rows.values) if few else 0,
-        kept=kept_after(state, len(rows), share),
+        entries_since_gram=state.entries_since_gram + len(rows.values) if few else 0,
+        start_weight=start_weight_after(state, len(rows), share),
     )
     return learned, X, info
 
 
 def residual_info(grams: Matrix, P: Matrix, energy: Matrix, X: Matrix) -> Info:
-    """Residual and energy of rows with these systems and codes."""
+    """Residual and energy of rows, given their systems and codes."""
     fitted = X @ grams[0] if len(grams) == 1 else (X[:, None] @ grams)[:, 0]
     residual = np.maximum(energy - np.sum((2.0 * P - fitted) * X, axis=1), 0.0)
     return Info(float(residual.sum()), float(energy.sum()))
 
 
 def row_systems(C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Matrix, Matrix]:
-    """G_Ω (q, r, r), C_Ωᵀy (q, r) and yᵀy (q,) of each row, by as many threads as pay off."""
+    """G_Ω (q, r, r), C_Ωᵀy (q, r) and yᵀy (q,) of each row, in threads where they pay off."""
     q, r = len(rows), C.shape[1]
     grams, P, energy = np.empty((q, r, r)), np.empty((q, r)), np.empty(q)
     every = np.arange(q)
@@ -228,7 +229,7 @@ def missing_codes(
 
 
 def _single_codes(penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows) -> tuple[Matrix, Info]:
-    """Codes of rows with a system each."""
+    """Codes of rows, one system per row."""
     q, r = len(rows), C.shape[1]
     X, regular = np.zeros((q, r)), np.zeros(q, np.bool_)
     P, residual, energy = np.empty((q, r)), np.zeros(q), np.empty(q)
@@ -260,7 +261,7 @@ def _single_codes(penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows) -> t
 def _shared_codes(
     penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows, group: NDArray[np.int64]
 ) -> tuple[Matrix, Info]:
-    """Codes of rows that observe the same features: one system and one product for all."""
+    """Codes of rows that observe the same features: one system and one product."""
     features = rows.features[rows.starts[group[0]] : rows.starts[group[0] + 1]]
     Y = rows.values[rows.starts[group][:, None] + np.arange(len(features))]
     gram_seen = np.empty_like(G)
@@ -271,14 +272,14 @@ def _shared_codes(
 
 
 class _ByFeature(NamedTuple):
-    touched: NDArray[np.int32]
+    observed: NDArray[np.int32]
     starts: NDArray[np.int64]
     rows: NDArray[np.int64]
     values: Matrix
 
 
 def _by_feature(rows: Rows) -> _ByFeature:
-    """The same entries, feature by feature; features that no row observes do not appear."""
+    """The same entries by feature; features that no row observes are left out."""
     order = np.argsort(rows.features, kind="stable")
     features = rows.features[order]
     new = np.flatnonzero(np.diff(features, prepend=-1))
@@ -291,7 +292,7 @@ def _by_feature(rows: Rows) -> _ByFeature:
 def _learned(
     C_before: Matrix, entries: _ByFeature, X: Matrix, S_before: Matrix, S_before_inverse: Matrix
 ) -> Matrix:
-    """The rows of C that are touched after learning from codes X."""
+    """The observed features' rows of C after learning from codes X."""
     C_after = np.empty_like(C_before)
     Z = X @ S_before_inverse
     T = Z @ X.T

@@ -16,7 +16,7 @@ from ..linalg.observed import approach_few, learn_observed, multiply_few, observ
 from ..linalg.rows import Matrix, Rows, check_finite_step
 from ..linalg.small import SMALLEST_PRECISION, dot, factorise, invert, multiply
 from .penalties import Penalty, Quadratic, alternate_row, penalty_of
-from .precision import Step, inverse_to_keep, kept_after_each, precision_before, refreshed
+from .precision import Step, inverse_to_keep, precision_before, refreshed, start_weight_after_each
 from .reduced_space import (
     add_symmetric,
     alternate,
@@ -27,7 +27,7 @@ from .reduced_space import (
 )
 from .state import State
 
-# Components from which on a row's few solutions cost less by factors than by an inverse.
+# From this many components on, a row's few solves cost less by factorisation than by an inverse.
 FACTORISED_FROM = 24
 
 
@@ -38,10 +38,10 @@ def learn_each(
 ):  # fmt: skip
     """Take single-row steps from row `first` on; return the row that could not be taken, or q.
 
-    Changes C, G, S, S_inverse and x_before (the last code) in place; fills the codes X and adds
-    to the totals: residual energy before learning, and observed energy. A row whose small system
-    is numerically singular is left untouched: it is for `alternate_row`. So is a row t whose code
-    or gain overflows, and −1 − t returned.
+    Updates C, G, S, S_inverse and x_before (the last code) in place, fills the codes X and adds
+    to the totals: residual energy before learning, and observed energy. Stops before a row whose
+    system is numerically singular, which `alternate_row` takes. Where the code or gain of row t
+    overflows, stops before it and returns −1 − t.
     """
     q = starts.shape[0] - 1
     r = C.shape[1]
@@ -57,14 +57,14 @@ def learn_each(
     for t in range(first, q):
         seen = features[starts[t] : starts[t + 1]]
         given = values[starts[t] : starts[t + 1]]
-        if seen.shape[0] == 0:  # nothing to learn: the code follows from the one before, if at all
+        if seen.shape[0] == 0:  # nothing to learn: the code follows from the previous one
             for j in range(r):
                 x_before[j] = x_before[j] * (smooth / pull) if pull > 0.0 else 0.0
                 X[t, j] = x_before[j]
             continue
         energy = project(C, seen, given, b)
         share = seen.shape[0] / C.shape[0]
-        fits = seen.shape[0] <= r and pull == 0.0  # the code fits the row: C stays as it is
+        fits = seen.shape[0] <= r and pull == 0.0  # exactly: C does not change
         if fits:
             few = np.empty((seen.shape[0], seen.shape[0]))
             multiply_few(C, seen, few)
@@ -84,8 +84,7 @@ def learn_each(
             if not (factorise(H, smallest) if factorised else invert(H, smallest)):
                 return t
             multiply_inverse(H, factorised, rhs, x_first)
-            # `alternate` relies on a code that solves its system: refine what a bad condition
-            # spoils.
+            # `alternate` needs a code that solves its system: one step of iterative refinement.
             multiply(A, x_first, left)
             for j in range(r):
                 left[j] = rhs[j] - left[j]
@@ -114,7 +113,7 @@ def learn_each(
         size = (epsilon + dot(g, g) + 1.0) * dot(k, k) + dot(x, x)
         for j in range(r):
             size += S[j, j]
-        if not np.isfinite(size):  # nor would be C, G or S
+        if not np.isfinite(size):  # then C, G or S would not be finite either
             return -1 - t
         totals[0] += before
         totals[1] += energy
@@ -130,7 +129,7 @@ def learn_each(
 
 
 def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
-    """Learn from rows with missing entries, one at a time; in place if C may be reused."""
+    """Learn from rows with missing entries, one at a time; with `reuse`, in place."""
     state = refreshed(state)
     config, r, q = state.config, state.C.shape[1], len(rows)
     C = state.C if reuse else state.C.copy()
@@ -160,8 +159,9 @@ def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
         at += 1
     learned = replace(
         state, C=C, G=G, S=S, code=x_before,
-        n_seen=state.n_seen + q, drift=state.drift + len(rows.values),
-        kept=kept_after_each(state, np.diff(rows.starts) / len(C)),
+        n_seen=state.n_seen + q,
+        entries_since_gram=state.entries_since_gram + len(rows.values),
+        start_weight=start_weight_after_each(state, np.diff(rows.starts) / len(C)),
     )  # fmt: skip
     return learned, X, Info(*totals.tolist())
 
@@ -170,7 +170,7 @@ def _learn_one(
     state: State, penalty: Penalty, G: Matrix, S: Matrix, seen: NDArray[np.int32],
     given: NDArray[Any], x_before: Matrix,
 ) -> tuple[Matrix, float, float]:  # fmt: skip
-    """One row with codes of any penalty; changes C, G and S in place."""
+    """Learn from one row with any penalty; updates C, G and S in place."""
     config, C = state.config, state.C
     b, G_seen = np.empty(C.shape[1]), np.empty_like(G)
     n = project(C, seen, given, b)

@@ -1,19 +1,20 @@
-"""The one place where codes are found: what a code costs beside its residual, and who minimises it.
+"""Penalties on codes, and the minimisers that compute codes: the only place that does.
 
 A code x of a row with the Gram matrix G and the projection b minimises
 
     ½ xᵀ G x − bᵀ x + penalty(x).
 
-Every kind of block asks a `Penalty` for codes. The dictionary's update and all that follows from it
-(G, b, the block recursion of `sequence.py`) hold for whatever code the penalty chose.
+Every kind of block asks a `Penalty` for codes. The update of the dictionary and everything derived
+from it (G, b, the recursion of `block.py`) hold for any code.
 
-To add a penalty, write one new file with a class that has `codes` and `smooth = 0.0`, and give it
-to the config as `penalty`, or let `penalty_of` make it of the rule's numbers (for an example see
-`tests/core/test_codes.py`). Nothing else changes: complete rows then go through `sequence_with`,
-rows with missing entries through `alternate_row`, mini-batches and `encode` through `codes` itself.
+To add a penalty, write a class with `codes` and `smooth = 0.0` in a file of its own, and pass it in
+the config as `penalty`, or have `penalty_of` construct it from the config's numbers (example:
+`tests/core/broyden/test_penalties.py`). Nothing else changes: complete rows go through
+`sequence_with`, rows with missing entries through `alternate_row`, mini-batches and `encode`
+through `codes` itself.
 
-A penalty whose codes are linear in b may have compiled kernels besides, with the same result: that
-is what `Quadratic` has (`sequence`, `learn_each`, `solve_each`, `chain`), chosen by its type.
+A penalty whose codes are linear in b may also have compiled kernels with the same result, selected
+by its type; `Quadratic` has `sequence`, `learn_each`, `solve_systems` and `chain`.
 """
 
 from typing import NamedTuple, Protocol
@@ -28,29 +29,29 @@ Matrix = NDArray[np.float64]
 
 
 class Penalty(Protocol):
-    """What a code costs beside its residual."""
+    """The cost of a code in addition to its residual."""
 
     @property
     def smooth(self) -> float:
-        """Pull of a code towards the code before; 0 where rows do not depend on each other."""
+        """Pull of a code towards the previous one; 0 where rows are independent."""
 
     def codes(self, G: Matrix, B: Matrix, x_before: Matrix | None = None) -> Matrix:
-        """Codes (q, r) of the rows of B (q, r), which share G; x_before is one code for all."""
+        """Codes (q, r) of the rows of B (q, r), which share G and the previous code."""
 
 
 class Quadratic(NamedTuple):
-    """½ α‖x‖² + ½ τ‖x − x₋‖²: a linear system; the shortest solution where it is singular."""
+    """½ α‖x‖² + ½ τ‖x − x₋‖²: a linear system; its minimum-norm solution where singular."""
 
     ridge: float
     smooth: float
-    smallest: float  # share of its diagonal entry that a pivot of G must exceed
+    smallest: float  # a pivot of G must exceed this share of its diagonal entry
 
     def codes(self, G: Matrix, B: Matrix, x_before: Matrix | None = None) -> Matrix:
         pulled = G + (self.ridge + self.smooth) * np.eye(len(G))
         if self.smooth > 0.0 and x_before is not None:
             B = B + self.smooth * x_before
         H = pulled.copy()
-        # An atom of 1e-155 has a square whose inverse overflows: it counts as none.
+        # The square of an atom of 1e-155 has an inverse that overflows: treat it as zero.
         if invert(H, self.smallest) and np.isfinite(H).all():
             return B @ H
         return solve_minimum_norm(pulled, B.T, self.smallest).T
@@ -65,22 +66,21 @@ def penalty_of(state: State) -> Penalty:
 
 
 def smallest_pivot(dtype: np.dtype[np.floating]) -> float:
-    """Which share of its diagonal entry a pivot of G may shrink to: beyond it, rounding rules.
+    """Smallest pivot of G, as a share of its diagonal entry, that is more than rounding.
 
-    G has the squares of C's singular values, so this is about the square root of the type's
-    precision taken twice, with a margin: at 1e-12, codes of float64 lose so much that G drifts
-    off CᵀC by 1e-5 in 200 rows.
+    G has the squares of C's singular values, so this is about the type's precision, with a margin:
+    at 1e-12, codes of float64 lose so many digits that G is off CᵀC by 1e-5 after 200 rows.
     """
     return 1e-10 if dtype == np.float64 else 1e-8
 
 
 def solve_minimum_norm(G: Matrix, rhs: Matrix, smallest: float) -> Matrix:
-    """The shortest least squares solution of G x = rhs for a symmetric G ≥ 0.
+    """The minimum-norm least squares solution of G x = rhs for a positive semidefinite G.
 
-    For fewer observed entries than components, dependent atoms, or more components than features,
-    where neither ridge nor smooth makes the system regular.
+    Needed for fewer observed entries than components, dependent atoms, or more components than
+    features, where neither ridge nor smooth makes the system regular.
     """
-    if not np.isfinite(G).all():  # eigh does not converge; the caller refuses what is not finite
+    if not np.isfinite(G).all():  # eigh does not converge; the caller refuses NaN
         return np.full_like(rhs, np.nan)
     # Scaled by its largest entry: eigenvalues of 1e-300 would vanish in eigh.
     scale = float(np.max(np.abs(np.diagonal(G))))
@@ -105,7 +105,7 @@ def alternate_row(
     penalty: Penalty, G: Matrix, b: Matrix, n: float, S_before_inverse: Matrix,
     inner_iter: int, x_before: Matrix | None,
 ) -> Alternated:  # fmt: skip
-    """Alternate code and dictionary of one row in small space, with codes of any penalty."""
+    """Alternate between code and dictionary of one row in reduced space, with any penalty."""
     G_now, b_now, before = G, b, None
     for _ in range(inner_iter):
         x = penalty.codes(G_now, b_now[None], x_before)[0]

@@ -1,4 +1,4 @@
-"""The precision S of the dictionary before and after rows, and when G is computed anew."""
+"""The precision S of the dictionary before and after rows, and when to recompute G."""
 
 from dataclasses import replace
 
@@ -14,18 +14,18 @@ Step = tuple[State, Matrix, Info]
 
 
 def refreshed(state: State) -> State:
-    """The state with G computed from C, if enough was learned since for rounding to add up.
+    """The state with G recomputed from C, if that is due.
 
-    The rank-two updates of G are exact but for rounding. Recomputing costs m r², so doing it
-    after 16 r m learned entries adds some 2 %.
+    The rank-two updates of G are exact except for rounding, which accumulates. Recomputing costs
+    m r² operations, so doing it after 16 r m learned entries adds about 2 %.
     """
-    due = recompute_due(state.drift, state.C.size)
-    return replace(state, G=gram(state.C), drift=0) if due else state
+    due = recompute_due(state.entries_since_gram, state.C.size)
+    return replace(state, G=gram(state.C), entries_since_gram=0) if due else state
 
 
-def recompute_due(drift: int, size: int) -> bool:
-    """Whether G should be computed from C, which has that size."""
-    return drift >= 16 * size
+def recompute_due(entries_since_gram: int, size: int) -> bool:
+    """Whether G should be recomputed from a C of this size."""
+    return entries_since_gram >= 16 * size
 
 
 def precision_before(
@@ -37,22 +37,22 @@ def precision_before(
     return S_before, inverse_of(S_before)
 
 
-def kept_after(state: State, rows: int, share: float) -> float:
-    """What S holds of its start after so many rows, that share of each observed, for ρ = 1."""
+def start_weight_after(state: State, rows: int, share: float) -> float:
+    """The weight of the start in S after more rows with this share observed, for ρ = 1."""
     if share < MOSTLY_OBSERVED:
-        return state.kept
-    return state.kept * (state.weight / (state.weight + rows))
+        return state.start_weight
+    return state.start_weight * (state.weight / (state.weight + rows))
 
 
-def kept_after_each(state: State, shares: Matrix) -> float:
-    """`kept_after` rows of which each has its own share."""
+def start_weight_after_each(state: State, shares: Matrix) -> float:
+    """`start_weight_after` for rows that each have their own share."""
     counts = state.weight + np.arange(len(shares))
     left = np.where(shares >= MOSTLY_OBSERVED, counts / (counts + 1.0), 1.0)
-    return state.kept * float(np.prod(left))
+    return state.start_weight * float(np.prod(left))
 
 
 def inverse_to_keep(S: Matrix, config: BroydenConfig) -> Matrix:
-    """S⁻¹ where ρ = 1 and kernels keep it; S̄⁻¹ where ρ = 0; else room for what they make."""
+    """S⁻¹ for ρ = 1, which kernels update; S̄⁻¹ for ρ = 0; otherwise a workspace for S̄⁻¹."""
     if config.forget_factor == 1.0:
         return inverse_of(S)
     return aligned_copy(np.eye(len(S)) / config.lam)

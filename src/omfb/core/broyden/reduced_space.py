@@ -1,4 +1,4 @@
-"""Reduced space: what every kind of step does in r dimensions.
+"""Reduced space: the r-dimensional part that all kinds of steps share.
 
 One row's alternation (docs/design.md, "Inner rounds cost nothing in m"), written with
 H = (G_Ω + (α+τ) I)⁻¹ alone. With k and x of one round, g = Cᵀe, ε = eᵀe, the Gram matrix after
@@ -10,22 +10,22 @@ and, by Woodbury with u = H k, v = H g, p = kᵀu, γ = gᵀu, δ = ε − gᵀv
 
     H' = H + (p v vᵀ − (1+γ)(u vᵀ + v uᵀ) − δ u uᵀ) / Δ,     Δ = (1+γ)² + p δ.
 
-Δ is a sum of squares: nothing cancels. As x solves its round exactly, g needs no product
-with G: g = (α+τ) x − τ x₋ in round one, and in the next rounds follows from the last g and k.
+Δ is a sum of squares, so nothing cancels. As x solves its round exactly, g needs no product with G:
+it is (α+τ) x − τ x₋ in the first round, and then follows from the previous g and k.
 """
 
 from ..linalg.compiling import inner_jit, jit
 from ..linalg.small import dot, multiply, solve, subtract_outer
 from .state import MOSTLY_OBSERVED
 
-# Below this ratio of determinants the updated Gram matrix is numerically singular
-# and the caller takes the minimum-norm path of `codes.py`.
+# Below this ratio of determinants the updated Gram matrix is numerically singular, and the caller
+# takes the minimum-norm path of `penalties.py`.
 SMALLEST_DETERMINANT_RATIO = 1e-10
 
 
 @inner_jit
 def multiply_inverse(H, factorised, x, out):
-    """out = H x; or M⁻¹x, where H is what `factorise` made of M."""
+    """out = H x; or M⁻¹ x, if H holds the factors of M (`factorise`)."""
     if factorised:
         for j in range(x.shape[0]):
             out[j] = x[j]
@@ -36,15 +36,16 @@ def multiply_inverse(H, factorised, x, out):
 
 @inner_jit
 def alternate(
-    b, n, H, factorised, S_inverse, inverse_scale, forget_factor, ridge, smooth, inner_iter, x_before, work
+    b, n, H, factorised, S_inverse, inverse_scale, forget_factor, ridge, smooth, inner_iter,
+    x_before, work,
 ):  # fmt: skip
-    """Alternate code and dictionary `inner_iter` times in small space.
+    """Alternate between code and dictionary `inner_iter` times in reduced space.
 
     H may be factors, as in `multiply_inverse`. S̄⁻¹ is inverse_scale S_inverse. `work` is (7, r):
-    its row 5 is the first code H (b + τ x₋) and, unless ρ = 0, row 6 its product with S_inverse;
-    x, k, g, u, v are left in rows 0 to 4. Returns the residual energy before learning, ε,
-    1 + xᵀS̄⁻¹x, and the coefficients of H' on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is negative where the
-    system has become singular.
+    on entry, row 5 is the first code H (b + τ x₋) and, unless ρ = 0, row 6 its product with
+    S_inverse; on return, rows 0 to 4 are x, k, g, u, v. Returns the residual energy before
+    learning, ε, 1 + xᵀS̄⁻¹x, and the coefficients of H' on vvᵀ, uvᵀ + vuᵀ, uuᵀ; the first is
+    negative if the system has become singular.
     """
     x, k, g, u, v, x_first, z = work[0], work[1], work[2], work[3], work[4], work[5], work[6]
     r = b.shape[0]
@@ -63,7 +64,7 @@ def alternate(
                 multiply(S_inverse, x, z)
             for j in range(r):
                 z[j] *= inverse_scale
-        stretch = 1.0 + max(dot(x, z), 0.0)  # rounding of S̄⁻¹ must not turn the gain around
+        stretch = 1.0 + max(dot(x, z), 0.0)  # rounding of S̄⁻¹ must not flip the gain's sign
         for j in range(r):
             k[j] = z[j] / stretch
         multiply_inverse(H, factorised, k, u)
@@ -71,7 +72,7 @@ def alternate(
             multiply_inverse(H, factorised, g, v)
         elif round_ == 0:
             for j in range(r):
-                v[j] = 0.0  # g is zero: x is the least squares code
+                v[j] = 0.0  # x is the least squares code, so g is zero
         p = dot(k, u)
         gamma = 1.0 + dot(g, u)
         delta = max(epsilon - dot(g, v), 0.0)
@@ -124,7 +125,7 @@ def add_symmetric_and_multiply(M, v, u, on_vv, on_vu, on_uu, x, out):
 
 @jit
 def retained_fraction(forget_factor, weight, rows, share):
-    """What of S is left when so many rows come, with this share observed, after such a weight.
+    """Fraction of S that is retained when rows with this share observed follow a weight.
 
     Not weight / (weight + rows): reordered, its product with a large S would overflow.
     """
@@ -139,9 +140,9 @@ def retained_fraction(forget_factor, weight, rows, share):
 def before_row(S, lam, forget_factor, weight, share, S_inverse):
     """Return inverse_scale, whose product with S_inverse is S̄⁻¹ for the next row.
 
-    S̄ is retained S + (1 − ρ) λ I. For ρ = 0 it is constant, and for ρ = 1 `remember_inverse` keeps
-    S_inverse by a rank-one update. The leak of 0 < ρ < 1 has full rank, which costs a new inverse:
-    S_inverse becomes S̄, and it is for the caller to invert it.
+    S̄ is retained S + (1 − ρ) λ I. For ρ = 0 it is constant, and for ρ = 1 `remember_inverse`
+    updates S_inverse by a rank-one term. The leak of 0 < ρ < 1 has full rank, which needs a new
+    inverse: S_inverse becomes S̄, and the caller inverts it.
     """
     if forget_factor == 1.0:
         return 1.0 / retained_fraction(forget_factor, weight, 1.0, share)
@@ -158,9 +159,9 @@ def before_row(S, lam, forget_factor, weight, share, S_inverse):
 def remember(S, lam, forget_factor, weight, share, x):
     """S ← S̄ + share x xᵀ.
 
-    `share` is the share of the features that were observed. S stands for all features, and on
-    average a feature has learned from that share of the rows only: counting whole rows makes
-    dictionaries of mostly missing data far too stiff. For ρ = 0, S stays λ I.
+    `share` is the share of the features that the row observes. S is shared by all features, and a
+    feature learns from that share of the rows on average: counting whole rows makes dictionaries
+    of mostly missing data far too stiff. For ρ = 0, S stays λ I.
     """
     if forget_factor > 0.0:
         left = retained_fraction(forget_factor, weight, 1.0, share)
@@ -173,14 +174,14 @@ def remember(S, lam, forget_factor, weight, share, x):
 
 @inner_jit
 def remember_inverse(S_inverse, inverse_scale, forget_factor, share, k, stretch, scaled):
-    """The inverse of what `remember` makes of S, for ρ = 1; `scaled` is to work in."""
+    """Apply `remember` to the inverse of S, for ρ = 1; `scaled` is a workspace."""
     if forget_factor == 1.0:
         subtract_outer(S_inverse, inverse_scale, taken_by_row(share, stretch), k, scaled)
 
 
 @inner_jit
 def taken_by_row(share, stretch):
-    """What of k kᵀ a row takes from S⁻¹: S̄⁻¹x is stretch k, and xᵀS̄⁻¹x is stretch − 1."""
+    """Factor of k kᵀ that a row subtracts from S⁻¹: S̄⁻¹x = stretch k, xᵀS̄⁻¹x = stretch − 1."""
     return share * stretch * stretch / (1.0 + share * (stretch - 1.0))
 
 

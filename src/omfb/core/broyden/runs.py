@@ -1,4 +1,4 @@
-"""Runs of rows that observe the same features: small space and dictionary, block after block."""
+"""Runs of rows that observe the same features, block by block: reduced space and dictionary."""
 
 import math
 from dataclasses import replace
@@ -11,20 +11,20 @@ from ..info import Info
 from ..linalg.observed import observed_gram
 from ..linalg.rows import check_finite_step
 from ..linalg.threads import Team, team
-from .block import Block, Small, block_length, small_space
+from .block import Block, ReducedState, block_length, take_steps
 from .dictionary import Dictionary
-from .precision import Step, kept_after, recompute_due, refreshed
+from .precision import Step, recompute_due, refreshed, start_weight_after
 from .state import State
 
 
 def learn_run(
     state: State, Y: NDArray[Any], features: NDArray[np.int32] | None, reuse: bool
 ) -> Step:
-    """Learn from rows that observe the given features, or all; Y has no others.
+    """Learn from rows that observe the given features, or all; Y has only these columns.
 
-    Stops early, after some blocks or before the first, at a block that misses further entries or
-    at a row with a singular system: the caller sees from the number of codes how many rows were
-    learned from. In place if C may be reused.
+    Stops early, after some blocks or before the first, at a block with more missing entries or at
+    a row with a singular system; the number of codes is the number of rows learned. With `reuse`,
+    in place.
     """
     m, r = Y.shape[1], state.C.shape[1]
     length = block_length(m, r)
@@ -35,7 +35,7 @@ def learn_run(
         G = np.empty_like(state.G)
         observed_gram(state.C, state.G, features, G)
         run = Run(replace(state, G=G), state.C[features], True, length, helpers)
-        # The Gram matrix of all features is not at hand to be computed anew on the way.
+        # Short enough that G need not be recomputed on the way, which would take all features.
         learned, codes, info = run.learn(Y, 8 * r)
         C = state.C if reuse else state.C.copy()
         C[features] = learned.C
@@ -43,24 +43,24 @@ def learn_run(
 
 
 class Run:
-    """Blocks of rows that go by: C of the features they observe, whose G the state has."""
+    """Consecutive blocks of rows, with the C of the features they observe and its G."""
 
     def __init__(
         self, state: State, C: NDArray[Any], mine: bool, length: int, helpers: Team
     ) -> None:
-        self._state, self._small, self._length = state, Small.of(state), length
+        self._state, self._reduced, self._length = state, ReducedState.of(state), length
         self._dictionary = Dictionary(C, mine, length, helpers)
-        self._whole, self._share = len(C) == len(state.C), len(C) / len(state.C)
-        self._drift = state.drift
+        self._all_features, self._share = len(C) == len(state.C), len(C) / len(state.C)
+        self._entries_since_gram = state.entries_since_gram
 
     def learn(self, Y: NDArray[Any], most: int) -> Step:
-        """Learn from block after block, of `most` rows at least."""
-        codes = [np.empty((0, self._small.G.shape[1]))]
+        """Learn block by block, until `most` rows or more are learned."""
+        codes = [np.empty((0, self._reduced.G.shape[1]))]
         residual = energy = 0.0
         at, here = 0, Y[: self._length]
         P, N = self._dictionary.project(here)
         while math.isfinite(squares := float(N.trace())):
-            block = small_space(self._small, P, N, self._share)
+            block = take_steps(self._reduced, P, N, self._share)
             if block is None:
                 break
             done = len(block.X)
@@ -78,19 +78,19 @@ class Run:
         return self._learned(at), np.concatenate(codes), Info(residual, energy)
 
     def _advance(self, block: Block, entries: int) -> None:
-        self._small = self._small.after(block)
-        self._drift += entries
-        if self._whole and recompute_due(self._drift, self._state.C.size):
-            self._small = self._small._replace(G=self._dictionary.gram())
-            self._drift = 0
+        self._reduced = self._reduced.after(block)
+        self._entries_since_gram += entries
+        if self._all_features and recompute_due(self._entries_since_gram, self._state.C.size):
+            self._reduced = self._reduced._replace(G=self._dictionary.gram())
+            self._entries_since_gram = 0
 
     def _learned(self, rows: int) -> State:
-        """The state after so many rows, with the C of the features that they observe."""
-        small, C = self._small, self._dictionary.settled()
-        if C.dtype == np.float32:  # it overflows long before G does
+        """The state after these rows, with the C of the features that they observe."""
+        reduced, C = self._reduced, self._dictionary.settled()
+        if C.dtype == np.float32:  # float32 overflows long before G does
             check_finite_step(C)
         return replace(
-            self._state, C=C, G=small.G, S=small.S, code=small.code,
-            n_seen=self._state.n_seen + rows, drift=self._drift,
-            kept=kept_after(self._state, rows, self._share),
+            self._state, C=C, G=reduced.G, S=reduced.S, code=reduced.code,
+            n_seen=self._state.n_seen + rows, entries_since_gram=self._entries_since_gram,
+            start_weight=start_weight_after(self._state, rows, self._share),
         )  # fmt: skip

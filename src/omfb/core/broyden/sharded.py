@@ -1,16 +1,17 @@
-"""The config by slices of the features: what each adds, what is decided, what each becomes.
+"""The update rule by slices of the features: sums over slices, one decision, updates of slices.
 
-G = CᵀC, P = Y C and N = Y Yᵀ are sums over any cut of the features, and each feature learns by
-itself. So a step of q complete rows, wherever the slices C_s and Y_s lie, is
+G = CᵀC, P = Y C and N = Y Yᵀ are sums over any partition of the features, and each feature is
+updated on its own. So a step of q complete rows, wherever the slices C_s and Y_s are, is
 
     P, N, G = Σ_s (Y_s C_s, Y_s Y_sᵀ, …)       `addends`, `Addends.plus`
-    X, B by the rows' steps in small space     `decide`
+    X, B by the rows' steps in reduced space     `decide`
     C_s ← C_s (I − XᵀB) + Y_sᵀB                `updated`
 
-which is Algorithm 1, or the mini-batch config, to rounding. The first dictionary comes likewise: what
-must be known of all features are h × h products of the first h rows (`First`, `first_slice`).
+which is Algorithm 1, or the mini-batch update, up to rounding. The first dictionary is made in the
+same way: all that it needs of all features are the h × h products of the first h rows (`First`,
+`first_slice`).
 
-Between steps, small space is a `State` whose dictionary has no features.
+Between steps the client keeps a `State` whose dictionary has no features.
 """
 
 from collections.abc import Sequence
@@ -24,22 +25,22 @@ from ..blocks import too_large
 from ..info import Info
 from ..linalg.rows import Matrix, gram
 from ..linalg.threads import products_in_one_thread, team
-from .block import Small, after_block, block_length, small_space
+from .block import ReducedState, after_block, block_length, take_steps
 from .dictionary import Dictionary
 from .init import independent_rows
 from .mini_batch import batch_space
 from .state import State
 from .step import is_free
 
-# Multiply-adds that take some 2 ms, as to send around the tasks of a slice does.
+# Multiply-adds that take about 2 ms, as long as sending a slice's tasks takes.
 TASKS_WORK = 2e7
 MOST_ROWS = 256
 
 
 class Addends(NamedTuple):
-    """What slices of the features add to P = Y C and N = Y Yᵀ, and to G = CᵀC if it is asked.
+    """Contributions of slices of the features to P = Y C, N = Y Yᵀ and, if requested, G = CᵀC.
 
-    N is made from its diagonal upwards alone.
+    Only the upper triangle of N is computed.
     """
 
     P: Matrix
@@ -47,14 +48,14 @@ class Addends(NamedTuple):
     G: Matrix | None
 
     def plus(self, other: "Addends") -> "Addends":
-        """What both add."""
+        """The sum of both contributions."""
         with _quiet():
             G = None if self.G is None or other.G is None else self.G + other.G
             return Addends(self.P + other.P, self.N + other.N, G)
 
 
 class Decision(NamedTuple):
-    """What a step comes to in small space: its state, X and B for the slices, and energies."""
+    """The result of a step in reduced space: its state, X and B for the slices, and energies."""
 
     state: State
     X: Matrix
@@ -63,26 +64,26 @@ class Decision(NamedTuple):
 
 
 def without_features(state: State) -> State:
-    """The state with a dictionary of no features: all that small space needs."""
+    """The state with a dictionary of no features, which is enough in reduced space."""
     return replace(state, C=np.empty((0, state.C.shape[1]), state.C.dtype))
 
 
 def longest_step(n_components: int, widths: Sequence[int]) -> int:
-    """Rows of a step, of slices of these widths: of many and narrow ones, more than elsewhere.
+    """Rows of a step for slices of these widths: more than in one process if they are narrow.
 
-    The work of N = Y Yᵀ, which grows with the square of the rows, then hides behind what it costs
-    anyway to send the tasks of a step around. Too many rows would let rounding add up.
+    The work of N = Y Yᵀ grows with the square of the rows; for narrow slices it is hidden by the
+    time that sending the tasks takes anyway. Too many rows would let rounding accumulate.
     """
     rows = int((TASKS_WORK * len(widths) / max(widths)) ** 0.5)
     return max(block_length(max(widths), n_components), min(rows, MOST_ROWS))
 
 
 def step_lengths(state: State, n_rows: int, longest: int) -> list[int]:
-    """Into how many rows each step of a block is cut: mini-batches, or about the same."""
+    """Rows of each step that a block is cut into: mini-batches, or about equal lengths."""
     size = state.config.batch_size
     if size > 1:
         return [min(size, n_rows - start) for start in range(0, n_rows, size)]
-    alone = [1] if is_free(state) else []  # the other rows have a code before them
+    alone = [1] if is_free(state) else []  # only the first row has no previous code
     n_rows -= len(alone)
     count = -(-n_rows // longest)
     return alone + [n_rows * (at + 1) // count - n_rows * at // count for at in range(count)]
@@ -90,7 +91,7 @@ def step_lengths(state: State, n_rows: int, longest: int) -> list[int]:
 
 @products_in_one_thread()
 def addends(C: NDArray[Any], Y: NDArray[Any], with_gram: bool) -> Addends:
-    """What a slice adds to the sums of a step."""
+    """A slice's contribution to the sums of a step."""
     with team(Y.size * C.shape[1]) as helpers, _quiet():
         P, N = Dictionary(C, False, len(Y), helpers).project(Y)
         return Addends(P, N, gram(C) if with_gram else None)
@@ -98,10 +99,10 @@ def addends(C: NDArray[Any], Y: NDArray[Any], with_gram: bool) -> Addends:
 
 @products_in_one_thread()
 def decide(state: State, sums: Addends, n_features: int) -> Decision:
-    """Take the steps of some rows in small space."""
+    """Take the steps of some rows in reduced space."""
     P, N, G = sums
     if G is not None:
-        state = replace(state, G=G, drift=0)
+        state = replace(state, G=G, entries_since_gram=0)
     if not np.isfinite(np.trace(N)):
         raise too_large()
     with _quiet():
@@ -109,10 +110,10 @@ def decide(state: State, sums: Addends, n_features: int) -> Decision:
             block = batch_space(state, P, np.triu(N) + np.triu(N, 1).T)
         else:
             free = replace(state, config=replace(state.config, smooth=0.0))
-            small = Small.of(free if is_free(state) else state)
-            found = small_space(small, P.copy(), N, 1.0)
+            reduced = ReducedState.of(free if is_free(state) else state)
+            found = take_steps(reduced, P.copy(), N, 1.0)
             if found is None or len(found.X) < len(P):
-                found = small_space(small, P.copy(), N, 1.0, singular=True)
+                found = take_steps(reduced, P.copy(), N, 1.0, singular=True)
             assert found is not None  # all systems are solved
             block = found
     after = after_block(state, block, len(P) * n_features, 1.0)
@@ -121,7 +122,7 @@ def decide(state: State, sums: Addends, n_features: int) -> Decision:
 
 @products_in_one_thread()
 def atom_products(C: NDArray[Any]) -> Matrix:
-    """What a slice adds to C'C."""
+    """A slice's contribution to CᵀC."""
     return gram(C)
 
 
@@ -138,7 +139,7 @@ def updated(C: NDArray[Any], Y: NDArray[Any], X: Matrix, B: Matrix) -> NDArray[A
 
 
 class First(NamedTuple):
-    """How each slice makes its part of the first dictionary."""
+    """What each slice needs to make its part of the first dictionary."""
 
     init: str
     seed: int
@@ -146,10 +147,10 @@ class First(NamedTuple):
     n_features: int
     scale: float
     rows: NDArray[np.intp]
-    """Which of the first rows become atoms."""
+    """The first rows that become atoms."""
     n_rows: int
     size: float
-    """Of what is drawn where they are too few: root mean square of the first rows."""
+    """Root mean square of the first rows: the scale of the noise where they are too few."""
 
 
 def largest(Y: NDArray[Any]) -> float:
@@ -159,7 +160,7 @@ def largest(Y: NDArray[Any]) -> float:
 
 @products_in_one_thread()
 def row_products(Y: NDArray[Any], scale: float) -> Matrix:
-    """What a slice adds to the products of the first rows with each other."""
+    """A slice's contribution to the inner products of the first rows."""
     rows = Y.astype(np.float64) / scale
     return rows @ rows.T
 
@@ -168,7 +169,7 @@ def row_products(Y: NDArray[Any], scale: float) -> Matrix:
 def first_of(
     products: Matrix, init: str, seed: int, n_components: int, n_features: int, scale: float
 ) -> First:
-    """What slices need to know of all features, given the products of the first rows."""
+    """What slices need of all features, given the inner products of the first rows."""
     n_rows = len(products)
     size = float(np.sqrt(np.trace(products) / (n_rows * n_features))) or 1.0
     rows = independent_rows(products, n_components, np.random.default_rng(seed))
@@ -176,15 +177,15 @@ def first_of(
 
 
 def first_slice(Y: NDArray[Any], first_feature: int, first: First) -> NDArray[Any]:
-    """A slice of the first dictionary, drawn as `first_dictionary` draws the whole."""
+    """A slice of what `first_dictionary` draws."""
     m, r = Y.shape[1], first.n_components
-    if first.init == "random":  # one draw for each number, so those before can be passed over
+    if first.init == "random":  # one draw per number, so the earlier ones can be skipped
         generator = np.random.PCG64(first.seed).advance(first_feature * r)
         return np.random.Generator(generator).random((m, r)).astype(Y.dtype)
     rng = np.random.default_rng(first.seed)
     atoms = Y[first.rows].astype(np.float64) / first.scale
     if len(atoms) < r:
-        rng.permutation(first.n_rows)  # the rows' order was drawn before
+        rng.permutation(first.n_rows)  # `independent_rows` drew the order of the rows
         here = slice(first_feature, first_feature + m)
         noise = [rng.standard_normal(first.n_features)[here] for _ in range(r - len(atoms))]
         atoms = np.concatenate([atoms, first.size * np.array(noise)])
@@ -192,4 +193,4 @@ def first_slice(Y: NDArray[Any], first_feature: int, first: First) -> NDArray[An
 
 
 def _quiet() -> Any:
-    return np.errstate(over="ignore", invalid="ignore")  # found, and refused, by the kernels
+    return np.errstate(over="ignore", invalid="ignore")  # the kernels check for it

@@ -1,16 +1,16 @@
-"""Codes of consecutive rows under a random walk, jointly optimal for a fixed dictionary.
+"""Codes of consecutive rows under a random-walk prior, jointly optimal for a fixed dictionary.
 
 Minimises Σ_t ‖y_t − C x_t‖²_Ω + α‖x_t‖² + τ‖x_t − x_{t−1}‖², a block tridiagonal system, by
 elimination forwards and substitution backwards:
 
     Λ_t = G_t + (α + links τ) I − τ² Λ_{t−1}⁻¹,   η_t = b_t + τ Λ_{t−1}⁻¹ η_{t−1},
-    x_t = Λ_t⁻¹ (η_t + τ x_{t+1}),                links = how many neighbours row t has.
+    x_t = Λ_t⁻¹ (η_t + τ x_{t+1}),                links = number of neighbours of row t.
 
-Only the last Λ can be singular, where no row knows some direction of the codes; its pseudoinverse
+Only the last Λ can be singular, if no row determines some direction of the codes; its pseudoinverse
 gives the codes of jointly minimum norm.
 
-What row t needs of the past is (Λ_{t−1}⁻¹, Λ_{t−1}⁻¹ η_{t−1}), the `carry` (r, r + 1). A code x₋
-that is already settled is the carry (0, x₋); without a past the first row is free.
+What row t needs of the past is (Λ_{t−1}⁻¹, Λ_{t−1}⁻¹ η_{t−1}), the `carry` (r, r + 1). A previous
+code x₋ that is fixed is the carry (0, x₋); without a past the first row is free.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from ..linalg.compiling import jit
 from ..linalg.small import invert, multiply
 from .penalties import Matrix, Quadratic, solve_minimum_norm
 
-# Of what the way back needs: to make and eliminate a part again doubles its time.
+# Memory for the forward pass; parts that do not fit are eliminated again, at twice their time.
 KEPT_BYTES = 1 << 26
 # Grams (q, r, r), or (1, r, r) where all rows share one, and projections (q, r).
 Systems = tuple[Matrix, Matrix]
@@ -29,7 +29,7 @@ Systems = tuple[Matrix, Matrix]
 
 @jit
 def eliminate(grams, P, ridge, smooth, has_past, has_future, carry, inverses, eta):
-    """Fill Λ⁻¹ and η of each row and move `carry` on; the last Λ of all is left as it is."""
+    """Fill Λ⁻¹ and η of each row and update `carry`; the very last Λ is not inverted."""
     q, r = P.shape
     solution = np.empty(r)
     for t in range(q):
@@ -54,7 +54,7 @@ def eliminate(grams, P, ridge, smooth, has_past, has_future, carry, inverses, et
 
 @jit
 def substitute(inverses, eta, smooth, x_after, X):
-    """Fill the codes from the last row back; `x_after` is zero where nothing comes after."""
+    """Fill the codes from the last row to the first; `x_after` is zero if nothing follows."""
     q, r = X.shape
     for t in range(q - 1, -1, -1):
         for j in range(r):
@@ -65,10 +65,10 @@ def substitute(inverses, eta, smooth, x_after, X):
 def chain(
     penalty: Quadratic, parts: Sequence[Callable[[], Systems]], x_before: Matrix | None
 ) -> list[Matrix]:  # fmt: skip
-    """Codes of all parts of one sequence, jointly; each part is made when it is needed.
+    """Jointly optimal codes of all parts of one sequence; each part is made when needed.
 
-    On the way forwards the carry at the start of each part is kept, and of the last parts, as far
-    as KEPT_BYTES go, all that the way back needs; the others are made and eliminated again.
+    The forward pass keeps the carry at the start of each part, and the eliminated systems of the
+    last parts up to KEPT_BYTES; the backward pass makes and eliminates the others again.
     """
     carries: list[Matrix] = []
     eliminated: dict[int, tuple[Matrix, Matrix]] = {}
@@ -100,7 +100,7 @@ def chain(
 
 
 def chain_one(penalty: Quadratic, grams: Matrix, P: Matrix, x_before: Matrix | None) -> Matrix:
-    """Codes of one part that is at hand."""
+    """Jointly optimal codes of a sequence of one part."""
     return chain(penalty, [lambda: (grams, P)], x_before)[0]
 
 

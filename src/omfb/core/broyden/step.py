@@ -1,4 +1,4 @@
-"""`init` and `step`: the functional interface. A step chooses the kernel and when to shrink."""
+"""`init` and `step`, the functional interface: a step chooses kernels and when to shrink."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -30,8 +30,8 @@ from .prior import rows_to_go, with_prior
 from .runs import learn_run
 from .state import BroydenConfig, State
 
-# Of the mean energy of the first atoms: enough to keep a forgetting dictionary from fading
-# (see State.ridge), too little to be seen in a code.
+# Relative to the mean energy of the first atoms: enough to keep a forgetting dictionary from fading
+# (see `State.ridge`), too little to matter in a code.
 LEAST_RIDGE = 1e-6
 
 
@@ -49,23 +49,23 @@ def init(
     ----------
     X : ndarray or scipy.sparse of shape (n_samples, n_features), float32 or float64
         The first rows of the stream: they give the type, the number of features and, with
-        ``init="data"``, the first atoms. They are not learned from.
+        ``init="data"``, the first atoms. `init` does not learn from them.
     n_components : int
-        Atoms of the dictionary.
+        Number of atoms of the dictionary.
     config : BroydenConfig, default=BroydenConfig()
         How to learn.
     init : {"data", "random"} or ndarray of shape (n_components, n_features), default="data"
-        The first dictionary: rows of X, uniform on [0, 1) as in the paper, or given.
+        The first dictionary: rows of X, uniform on [0, 1) as in the paper, or this array.
     seed : int or None, default=None
-        Seed of what is drawn at random.
+        Seed of the random numbers.
 
     Examples
     --------
     >>> import numpy as np
-    >>> import omfb
+    >>> from omfb.core.broyden.step import init, step
     >>> Y = np.random.default_rng(0).random((100, 20))
-    >>> state = omfb.init(Y, n_components=3, seed=0)
-    >>> state, codes, info = omfb.step(state, Y)
+    >>> state = init(Y, n_components=3, seed=0)
+    >>> state, codes, info = step(state, Y)
     >>> codes.shape, state.n_seen
     ((100, 3), 100)
     """
@@ -75,10 +75,12 @@ def init(
 
 
 def state_before(config: BroydenConfig, C: Any, G: NDArray[np.float64], scale: float) -> State:
-    """The state before the first step, of a first dictionary and its Gram matrix."""
+    """The state before the first step, given a first dictionary and its Gram matrix."""
     least_ridge = LEAST_RIDGE * float(np.trace(G)) / len(G)
     S = config.lam * np.eye(len(G))
-    return State(config=config, C=C, G=G, S=S, scale=scale, least_ridge=least_ridge, kept=1.0)
+    return State(
+        config=config, C=C, G=G, S=S, scale=scale, least_ridge=least_ridge, start_weight=1.0
+    )
 
 
 def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[Any], Info]:
@@ -87,13 +89,13 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     Parameters
     ----------
     state : State
-        Where to start from; unchanged unless `reuse`.
+        The current state; unchanged unless `reuse`.
     X : ndarray or scipy.sparse of shape (n_samples, n_features)
-        Missing entries are NaN in an array, absent in a sparse matrix. How rows are cut into
-        blocks does not matter; where ``batch_size > 1``, cut at its multiples.
+        Missing entries are NaN in an array, absent in a sparse matrix. How a stream is cut into
+        blocks does not matter; with ``batch_size > 1``, cut at its multiples.
     reuse : bool, default=False
-        Allow writing into the arrays of `state`, which is lost then. If X is one row, an error
-        still leaves it as it was.
+        Allow overwriting the arrays of `state`, which must not be used afterwards. If X is one
+        row, an error still leaves them unchanged.
     """
     X = in_units(X, state)
     codes = np.empty((X.shape[0], state.C.shape[1]), state.C.dtype)
@@ -102,8 +104,8 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
         return state, codes, info
     if state.config.forget_factor == 0.0:
         raise ValueError(
-            f"shrink={state.config.shrink!r} needs a memory that can hold it: set forget_factor > 0, or "
-            f"shrink=0 for the paper's rule."
+            f"shrink={state.config.shrink!r} needs forget_factor > 0, which keeps past codes: set "
+            f"both, or shrink=0 for the paper's rule."
         )
     given, at, total = state.C, 0, Info(0.0, 0.0)
     while at < len(codes):
@@ -117,7 +119,7 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
 
 
 def in_units(X: Any, state: State) -> Any:
-    """X in the state's type and units of its scale."""
+    """X in the state's dtype and in units of its scale."""
     if X.ndim != 2 or X.shape[1] != len(state.C):
         raise ValueError(
             f"X has {X.shape[-1]} features, but the model has {len(state.C)}. Give an array of "
@@ -128,8 +130,8 @@ def in_units(X: Any, state: State) -> Any:
 
 
 def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple[State, Info, int]:
-    """Learn from rows and fill in their codes; also tells how many entries were observed."""
-    with np.errstate(over="ignore", invalid="ignore"):  # found, and refused, by the kernels
+    """Learn from rows and fill in their codes; also return the number of observed entries."""
+    with np.errstate(over="ignore", invalid="ignore"):  # the kernels check for it
         if (
             1 <= len(codes) <= MAX_SINGLE_ROWS
             and state.config.batch_size == 1
@@ -151,7 +153,7 @@ def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple
 
 
 def is_free(state: State) -> bool:
-    """Whether the next row should be pulled to a code before it, but there is none."""
+    """Whether the next row should be pulled to a previous code, but there is none."""
     return state.code is None and state.config.smooth > 0.0
 
 
@@ -168,7 +170,7 @@ def _mini_batches(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int
 
 
 def _single_rows(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int]]:
-    """Learn from one row after the other, in blocks where several observe the same features."""
+    """Learn row by row, in blocks where consecutive rows observe the same features."""
     given = state.C
     n, sparse = X.shape[0], scipy.sparse.issparse(X)
     rows = sparse_rows(X) if sparse else None
@@ -193,7 +195,7 @@ def _single_rows(state: State, X: Any, reuse: bool) -> Iterator[tuple[Step, int]
 
 
 def _learn_some(state: State, rows: Rows, reuse: bool) -> Iterator[tuple[Step, int]]:
-    """Learn from rows with missing entries, in blocks from those that miss the same ones."""
+    """Learn from rows with missing entries, in blocks where they miss the same ones."""
     given = state.C
     for piece in alike(rows, state.C.shape[1]):
         done = 0
@@ -213,15 +215,15 @@ def _learn_some(state: State, rows: Rows, reuse: bool) -> Iterator[tuple[Step, i
 def _learn_alike(
     state: State, Y: NDArray[Any], features: NDArray[np.int32] | None, reuse: bool
 ) -> Step:
-    """Learn from rows at the head of Y that observe the same features; none if singular."""
+    """Learn from the first rows of Y, which observe the same features; none if singular."""
     r = state.C.shape[1]
     if Y.shape[1] <= r and state.ridge + state.smooth == 0.0:
-        return state, np.empty((0, r)), Info(0.0, 0.0)  # codes that fit: `learn_missing`
+        return state, np.empty((0, r)), Info(0.0, 0.0)  # codes fit exactly: `learn_missing`
     return learn_run(state, Y, features, reuse)
 
 
 def _learn_free(state: State, row: Rows, reuse: bool) -> Iterator[tuple[Step, int]]:
-    """Learn from one row that has no code before it to be pulled to."""
+    """Learn from one row that has no previous code."""
     free = replace(state, config=replace(state.config, smooth=0.0))
     learned, codes, info = learn_missing(free, row, reuse)
     code = learned.code if row.n_entries > 0 else None

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..conformal import N_BINS
-from ..require import demand
-from .state import State, Temporal
+from ..require import require
+from .state import FeaturePosterior, State, Temporal
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # No stream is longer; numbers beyond it would overflow where they meet floats.
@@ -18,7 +18,7 @@ def check_state(state: State) -> None:
     C = state.params.C
     m, R = C.shape if C.ndim == 2 else (0, 0)
     r = R - 1
-    demand(m > 0 and r > 0 and C.dtype in FLOATS, "its dictionary is no matrix")
+    require(m > 0 and r > 0 and C.dtype in FLOATS, "its dictionary is no matrix")
     _check_floats(
         state.params, v=(R,), center=(m,), scale=(m,), noise_std=(m,), basis_change=(R, R)
     )
@@ -28,35 +28,37 @@ def check_state(state: State) -> None:
     _check_floats(state.outliers, votes=(3,))
     _check_floats(state.features, pending_moments=(3, m), constant_value=(m,))
     codes = state.batch.C_batch
-    demand(codes is None or (codes.shape == (m, R) and codes.dtype == C.dtype), "C_batch")
+    require(codes is None or (codes.shape == (m, R) and codes.dtype == C.dtype), "C_batch")
     for counts in (state.outliers.n_dropped, state.outliers.run_length):
-        demand(counts.shape == (m,) and counts.dtype == np.int64, "counts that do not fit")
+        require(counts.shape == (m,) and counts.dtype == np.int64, "counts that do not fit")
     known = state.features
     for flags in (known.known, known.integer, known.constant, known.varied):
-        demand(flags.shape == (m,) and flags.dtype == np.bool_, "flags that do not fit")
+        require(flags.shape == (m,) and flags.dtype == np.bool_, "flags that do not fit")
     masks = state.holdout.masks
-    demand(masks.ndim == 2 and masks.shape[1] == m, "masks do not fit")
-    demand(masks.dtype == np.bool_ and len(masks) > 0, "masks are none")
+    require(masks.ndim == 2 and masks.shape[1] == m, "masks do not fit")
+    require(masks.dtype == np.bool_ and len(masks) > 0, "masks are none")
     _check_ranges(state)
     if state.temporal is not None:
         _check_temporal(state.temporal, m, r)
+    if state.posterior is not None:
+        _check_posterior(state.posterior, m, R)
 
 
 def _check_ranges(state: State) -> None:
     params, stats, schedule = state.params, state.stats, state.schedule
     for positive in (params.v, params.scale, params.noise_std, state.batch.inverse_coverage):
-        demand(bool((positive > 0.0).all()), "a variance or scale that is not above zero")
+        require(bool((positive > 0.0).all()), "a variance or scale that is not above zero")
     votes = state.outliers.votes
-    demand(votes[0] >= 0.0 and votes[2] >= 0.0, "votes below zero")
+    require(votes[0] >= 0.0 and votes[2] >= 0.0, "votes below zero")
     for sums in (stats.counts, stats.residual_sums, state.holdout.histogram, state.holdout.sse):
-        demand(bool((sums >= 0.0).all()), "a sum of squares or counts below zero")
+        require(bool((sums >= 0.0).all()), "a sum of squares or counts below zero")
     counts = (schedule.n_seen, schedule.n_entries, schedule.pass_rows, state.holdout.n_scored)
-    demand(all(0 <= count < LARGEST_COUNT for count in counts), "a count that is none")
-    demand(0.0 <= stats.start_weight <= 1.0, "start_weight is no share")
-    demand(schedule.batch_left > 0 and schedule.update_left > 0, "no rows are left to its batch")
+    require(all(0 <= count < LARGEST_COUNT for count in counts), "a count that is none")
+    require(0.0 <= stats.start_weight <= 1.0, "start_weight is no share")
+    require(schedule.batch_left > 0 and schedule.update_left > 0, "no rows are left to its batch")
     most = state.config.components_for(len(params.C))
-    demand(state.n_components <= most, "more components than it may have")
-    demand(bool((np.diagonal(stats.S) > 0.0).all()), "a precision that is not above zero")
+    require(state.n_components <= most, "more components than it may have")
+    require(bool((np.diagonal(stats.S) > 0.0).all()), "a precision that is not above zero")
 
 
 def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
@@ -67,15 +69,25 @@ def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
         one_step_histogram=(N_BINS,),
     )  # fmt: skip
     age = temporal.residual_age
-    demand(age.shape == (m,) and age.dtype == np.int64, "residual_age does not fit")
+    require(age.shape == (m,) and age.dtype == np.int64, "residual_age does not fit")
     for ar in (temporal.code_ar, temporal.residual_ar, temporal.series_ar):
-        demand(bool(((ar >= 0.0) & (ar < 1.0)).all()), "an autoregression that is not stationary")
+        require(bool(((ar >= 0.0) & (ar < 1.0)).all()), "an autoregression that is not stationary")
     weight = temporal.series_weight
-    demand(bool(((weight >= 0.0) & (weight <= 1.0)).all()), "a weight that is no share")
+    require(bool(((weight >= 0.0) & (weight <= 1.0)).all()), "a weight that is no share")
+
+
+def _check_posterior(posterior: FeaturePosterior, m: int, R: int) -> None:
+    active, k = posterior.active, len(posterior.active)
+    require(active.ndim == 1 and active.dtype == np.int64 and k > 0, "posterior.active")
+    rising = bool((np.diff(active) > 0).all())
+    require(rising and active[0] >= 0 and active[-1] == R - 1, "posterior.active does not fit")
+    _check_floats(posterior, covariances=(m, k, k))
+    diagonals = np.diagonal(posterior.covariances, axis1=1, axis2=2)
+    require(bool((diagonals >= 0.0).all()), "posterior.covariances are negative")
 
 
 def _check_floats(group: Any, **shapes: tuple[int, ...]) -> None:
     for name, shape in shapes.items():
         array = getattr(group, name)
-        demand(array.shape == shape and array.dtype == np.float64, f"{name} does not fit")
-        demand(bool(np.isfinite(array).all()), f"{name} is not finite")
+        require(array.shape == shape and array.dtype == np.float64, f"{name} does not fit")
+        require(bool(np.isfinite(array).all()), f"{name} is not finite")

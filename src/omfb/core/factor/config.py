@@ -18,7 +18,7 @@ class FactorConfig:
         Upper bound; components that the data do not need are switched off. None is
         `components_for`.
     forget_factor : float
-        Weight that the past keeps with each new row: above 0, at most 1 (nothing is forgotten).
+        Weight that the past keeps with each new row: 0.5 to 1 (nothing is forgotten).
     center, scale : bool
         Whether a mean is learned, and whether features are measured in standard deviations of
         their own.
@@ -48,11 +48,6 @@ class FactorConfig:
         if self.n_components is not None:
             count = checked_count("n_components", self.n_components, "how many at most")
             object.__setattr__(self, "n_components", count)
-        if not self.forget_factor > 0.0:
-            raise ValueError(
-                "forget_factor must be above 0: with 0 nothing would be estimated. OMFB has the "
-                "paper's rule."
-            )
         if not isinstance(self.noise, str) or self.noise not in NOISES:
             raise ValueError(f"noise must be 'isotropic' or 'diagonal', got {shown(self.noise)}.")
 
@@ -69,4 +64,4 @@ class FactorConfig:
         return max(1, min(n_features - 1, usual, 100))
 
 
-FORGET_FACTOR = ("between 0 and 1", "1 forgets nothing", 0.0, 1.0)
+FORGET_FACTOR = ("between 0.5 and 1", "0.99 keeps about 100 rows, 1 all", 0.5, 1.0)

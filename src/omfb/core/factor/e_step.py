@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg.posterior import code_rows, count_systems, spread_rows
+from ..linalg.posterior import code_rows, count_systems, spread_rows, spread_rows_own
 from ..linalg.small import invert
 from ..linalg.threads import MOST_PIECES, in_threads
 from ..linalg.workspace import Room
-from .state import State
+from .state import FeaturePosterior, State
 from .stats import Matrix, Vector
 from .whiten import Whitened
 
@@ -127,6 +127,8 @@ def predictive_variances(
 ) -> Vector:  # fmt: skip
     """Predictive variances of features[starts[t]:starts[t+1]] of each row, given rows' codes."""
     C, batch = state.coding.astype(np.float64, copy=False), state.batch
+    if state.posterior is not None:
+        return _own_variances(state, state.posterior, X, covariances, starts, features)
     variances = np.empty(len(features))
     in_threads(
         lambda first, last: spread_rows(
@@ -136,6 +138,25 @@ def predictive_variances(
         len(starts) - 1,
         len(features) * state.n_components**2,
     )  # fmt: skip
+    return variances
+
+
+def _own_variances(
+    state: State, posterior: FeaturePosterior, X: Matrix, covariances: Matrix,
+    starts: NDArray[np.int64], features: NDArray[np.int32],
+) -> Vector:  # fmt: skip
+    """`predictive_variances` where each feature has a covariance of its own."""
+    active, variances = posterior.active, np.empty(len(features))
+    C = np.ascontiguousarray(state.coding[:, active].astype(np.float64, copy=False))
+    codes = np.ascontiguousarray(X[:, active])
+    square = np.ascontiguousarray(covariances[:, active[:-1, None], active[:-1]])
+    in_threads(
+        lambda first, last: spread_rows_own(
+            C, square, posterior.covariances, codes, starts, features, first, last, variances
+        ),
+        len(starts) - 1,
+        len(features) * len(active) ** 2,
+    )
     return variances
 
 

@@ -3,10 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from .calibrate import calibrated, calibrated_by_moving
-from .prune import sparing
-from .refine import polished
-from .small_sample import doubted
+from .calibrate import calibrate, refine_and_calibrate
+from .feature_posterior import prune, solve_complete, too_wide
 from .state import State, evolve
 from .step import end_batch
 from .temporal import fit_temporal
@@ -34,12 +32,11 @@ def finalize(state: State, sample: Callable[[], Any], last_rows: Callable[[], An
     state = end_batch(state)
     n_rows = state.schedule.pass_rows or state.n_seen
     whole = n_rows <= sample_rows(len(state.params.C))
-    if state.schedule.has_missing or whole:
-        rows = sample()
-        state = sparing(state, rows)
-        state = polished(state, rows) if whole else state
-        moved = calibrated_by_moving(state, rows) if whole else None
-        state = calibrated(state, rows) if moved is None else moved
-        state = doubted(state, rows) if whole else state
+    if whole and not state.schedule.has_missing:
+        state = solve_complete(state, sample())
+    elif whole and not too_wide(state):
+        state = refine_and_calibrate(state, sample())
+    elif state.schedule.has_missing:
+        state = calibrate(prune(state), sample())
     state = evolve(state, pass_rows=0)  # rows that come from now on are new ones
     return fit_temporal(state, last_rows()) if state.config.temporal else state

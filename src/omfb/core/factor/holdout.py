@@ -15,7 +15,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import sparse_rows
-from ..linalg.entries import draws_of
+from ..linalg.entries import hash_rows
 from ..linalg.rows import Rows
 from .config import FactorConfig
 from .state import Flags, State
@@ -53,25 +53,28 @@ def sample_masks(seen: Flags, config: FactorConfig, rng: np.random.Generator) ->
     return rng.random((n_masks, seen.shape[1])) < 1.0 - config.hyper.holdout_share
 
 
-def hash_rows(X: Any) -> NDArray[np.uint64]:
-    """A hash of each row's values."""
+def row_hashes(X: Any) -> NDArray[np.uint64]:
+    """A hash of each row's values, whatever their type or unit."""
     out = np.empty(X.shape[0], np.uint64)
-    if scipy.sparse.issparse(X):
-        for t in range(X.shape[0]):
-            values = X.data[X.indptr[t] : X.indptr[t + 1]]
-            draws_of(values[None].copy(), max(1, len(values) // HASHED_VALUES), out[t : t + 1])
-    else:
-        rows = np.ascontiguousarray(X)
-        rows = rows if rows.flags.writeable else rows.copy()
-        draws_of(rows, max(1, X.shape[1] // HASHED_VALUES), out)
+    if not scipy.sparse.issparse(X):
+        hash_rows(_bits(X), out)
+        return out
+    for t in range(X.shape[0]):
+        hash_rows(_bits(X.data[X.indptr[t] : X.indptr[t + 1]][None]), out[t : t + 1])
     return out
+
+
+def _bits(rows: NDArray[Any]) -> NDArray[np.uint64]:
+    """The bits of some values of each row; adding 0 makes −0 the same as 0."""
+    every = max(1, rows.shape[1] // HASHED_VALUES)
+    return np.add(rows[:, ::every], 0.0, dtype=np.float64, order="C").view(np.uint64)
 
 
 def _choices(
     X: Any, n_masks: int, every: int
 ) -> tuple[Flags, NDArray[np.uint64], NDArray[np.uint64]]:
     """Which rows hold out, the number of each one's mask, and what is left of its hash."""
-    rest, remainder = np.divmod(hash_rows(X), np.uint64(every))
+    rest, remainder = np.divmod(row_hashes(X), np.uint64(every))
     rest, mask = np.divmod(rest, np.uint64(n_masks))
     return remainder == 0, mask, rest
 

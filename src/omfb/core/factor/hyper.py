@@ -77,6 +77,28 @@ class Hyper:
     few_entries: int = 10
     """With fewer entries in the head, a feature's mean is shrunk towards the others'."""
 
+    # -- refinement and calibration (refine.py, calibrate.py) ------------------------------
+    refine_rounds: tuple[int, int] = (4, 50)
+    """Fewest and most variational rounds: where levels drift, rare columns need 30 to 50."""
+    refine_work: float = 3e9
+    """Multiply-adds that rounds beyond the fewest may cost in all: some seconds."""
+    refine_tolerance: float = 3e-3
+    """Stop when log noise variance changes by less in a round, on average over the entries."""
+    noise_shape: float = 1.0
+    """Shape of the noise's gamma prior, 2 entries; with 10, near duplicates err twice as much."""
+    idle_information: float = 0.1
+    """Components are dropped if the usual row tells less of their code, beside its prior's 1."""
+    max_temper: float = 64.0
+    """Noise is tried 1, 2, 4, … to so many times as large: correlated residuals tell less."""
+    temper_gain: float = 0.01
+    """Share by which the squared error of held-out gaps must fall for more noise."""
+    held_out_of_table: float = 0.25
+    """Share of a table's entries that gaps moved elsewhere hold out, at most."""
+    held_out_of_column: float = 0.5
+    """The same of a column: of a late sensor all would be held out, and nothing learned."""
+    calibration_prior: int = 50
+    """Errors of a normal law added to those of held-out gaps, which are few in small tables."""
+
     # -- time (temporal.py, univariate.py) -------------------------------------------------
     window: int = 2048
     """Last rows that the autoregressions are estimated from."""

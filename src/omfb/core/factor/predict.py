@@ -11,7 +11,7 @@ from ..blocks import check_finite, dense_with_holes
 from ..info import Info
 from ..linalg.rows import gram
 from ..linalg.threads import products_in_one_thread
-from ..scoring import Predict, judge_hidden_parts
+from ..scoring import Predict, score_held_out_features
 from .e_step import complete_system, encode_rows, predictive_variances
 from .rank import drop_empty
 from .robust import clip_rows, outlier_limit
@@ -203,7 +203,7 @@ def score_held_out(state: State, X: Any) -> Info:
 
         return predict
 
-    return judge_hidden_parts(X, mean, state.params.scale, predicting)
+    return score_held_out_features(X, mean, state.params.scale, predicting)
 
 
 def _coding(state: State, visible: NDArray[np.bool_]) -> Callable[[NDArray[Any]], Matrix]:

@@ -1,9 +1,11 @@
 """Which components are active, and states without the others."""
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
-from .state import Flags, State, evolve
+from .state import FeaturePosterior, Flags, State, evolve
 
 
 def active_components(state: State) -> Flags:
@@ -37,8 +39,17 @@ def with_components(state: State, which: NDArray[np.int64]) -> State:
         state, C=np.ascontiguousarray(state.params.C[:, which]), C_batch=None, G=batch.G[square],
         S=stats.S[square], Sigma=batch.Sigma[square], S_inverse=batch.S_inverse[square],
         v=state.params.v[which], code_cov_sum=stats.code_cov_sum[np.ix_(which[:-1], which[:-1])],
-        basis_change=np.eye(len(which)),
+        basis_change=np.eye(len(which)), posterior=_restricted(state.posterior, which),
     )  # fmt: skip
+
+
+def _restricted(
+    posterior: FeaturePosterior | None, which: NDArray[np.int64]
+) -> FeaturePosterior | None:
+    """The features' posterior by the numbers that components have among `which`."""
+    if posterior is None or not np.isin(posterior.active, which).all():
+        return None
+    return replace(posterior, active=np.searchsorted(which, posterior.active))
 
 
 def drop_empty(state: State) -> tuple[State, NDArray[np.int64]]:

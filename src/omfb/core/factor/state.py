@@ -222,6 +222,25 @@ class Temporal:
 
 
 @dataclass(frozen=True, slots=True)
+class FeaturePosterior:
+    """Posterior covariances of the rows of C, one for each feature: p(c_i | table) = N(c_i, Σ_i).
+
+    Where a fit had the whole table at hand. A stream has one covariance for all features
+    (`Batch.Sigma`), so learning from more rows drops these.
+
+    Attributes
+    ----------
+    active : ndarray of shape (k + 1,)
+        The components that have loadings, in rising order; the last one is the mean.
+    covariances : ndarray of shape (m, k + 1, k + 1)
+        Σ_i, restricted to those components.
+    """
+
+    active: NDArray[np.int64]
+    covariances: Matrix
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Everything the next step needs.
 
@@ -235,6 +254,8 @@ class State:
         See their classes.
     temporal : Temporal or None
         If rows are consecutive in time.
+    posterior : FeaturePosterior or None
+        If a fit has refined each feature by itself.
     """
 
     config: FactorConfig
@@ -247,6 +268,7 @@ class State:
     outliers: Outliers
     features: Features
     temporal: Temporal | None = None
+    posterior: FeaturePosterior | None = None
 
     @property
     def C(self) -> NDArray[Any]:  # noqa: N802

@@ -160,6 +160,7 @@ def _learn_rows(
         n_entries=schedule.n_entries + n_entries,
         batch_left=schedule.batch_left - q,
         update_left=schedule.update_left - q,
+        posterior=None,  # a stream has one covariance for all features
     ), codes.X
 
 

@@ -1,4 +1,4 @@
-"""What is done to each entry of a block of rows: to units of the noise, to lists, and to a draw."""
+"""What is done to each entry of a block of rows: to units of the noise, to lists, and to a hash."""
 
 import numpy as np
 
@@ -63,17 +63,13 @@ def list_seen(values, seen, features, entries):
 
 
 @jit
-def draws_of(Y, step, out):
-    """A number for each row that follows from every `step`-th of its values, NaN being 0."""
-    for t in range(Y.shape[0]):
+def hash_rows(bits, out):
+    """A hash of each row of floats, given by their bits as uint64; NaN counts as 0."""
+    exponent = np.uint64(0x7FF0000000000000)
+    for t in range(bits.shape[0]):
         mixed = np.uint64(14695981039346656037)
-        for i in range(0, Y.shape[1], step):
-            value = np.float64(Y[t, i])
-            # Half-open products of the value's own digits: no view of its bits is needed.
-            fraction = value - np.floor(value) if value == value else 0.0
-            whole = np.floor(value) if value == value else 0.0
-            digits = np.uint64(np.int64(fraction * 9007199254740992.0))
-            digits ^= np.uint64(np.int64(np.fmod(whole, 4503599627370496.0)))
-            mixed = (mixed ^ digits) * np.uint64(1099511628211)
+        for i in range(bits.shape[1]):
+            missing = (bits[t, i] & np.uint64(0x7FFFFFFFFFFFFFFF)) > exponent
+            mixed = (mixed ^ (np.uint64(0) if missing else bits[t, i])) * np.uint64(1099511628211)
             mixed ^= mixed >> np.uint64(29)
         out[t] = mixed

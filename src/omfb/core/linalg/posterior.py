@@ -214,3 +214,23 @@ def spread_rows(C, H, Sigma, X, inverse_shares, starts, features, first, last, o
         if begin < end:
             A_inverse, which = H[min(t, H.shape[0] - 1)], features[begin:end]
             spread(C, A_inverse, Sigma, X[t], inverse_shares, which, out[begin:end])
+
+
+@jit
+def spread_rows_own(C, H, Sigma, X, starts, features, first, last, out):
+    """Predictive variances as `spread_rows`, where each feature has a covariance of its own.
+
+    1 + cᵀA⁻¹c + x̃ᵀΣ_i x̃ + tr(A⁻¹Σ_i) for C (m, r + 1), H (q, r, r) or (1, r, r), and Sigma
+    (m, r + 1, r + 1).
+    """
+    r = H.shape[1]
+    for t in range(first, last):
+        A_inverse, x = H[min(t, H.shape[0] - 1)], X[t]
+        for s in range(starts[t], starts[t + 1]):
+            c, own = C[features[s]], Sigma[features[s]]
+            variance = 1.0
+            for i in range(r):
+                variance += x[i] * dot(own[i], x)
+                for j in range(r):
+                    variance += A_inverse[i, j] * (c[i] * c[j] + own[i, j])
+            out[s] = variance + x[r] * dot(own[r], x)

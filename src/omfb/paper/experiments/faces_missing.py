@@ -12,7 +12,6 @@ from ...report.outcome import Claim, Outcome, Track, mean_and_spread, untracked
 from ..competitors import NMF
 from . import faces_online
 from .images import GREY_LEVELS, Images, missing_block
-from .rules import WITH_MEMORY
 
 Rows = NDArray[Any]
 
@@ -28,7 +27,7 @@ FEW_PASSES = 3
 
 SNR = "SNR"
 ZERO, MEAN_IMAGE = "zero-filled", "mean image"
-PAPER, MULTIPLICATIVE, MEMORY = faces_online.PAPER, "NMF", faces_online.MEMORY
+PAPER, MULTIPLICATIVE, OURS = faces_online.PAPER, "NMF", faces_online.OURS
 ORIGINAL, WITH_MISSING = "original", "a quarter missing"
 
 PAPER_NUMBERS = {ZERO: 0.75, PAPER: 11.57, MULTIPLICATIVE: 12.13}
@@ -55,12 +54,12 @@ def run(
 
 def paper_model(images: Images, seed: int) -> OMFB:
     """OMF-B as the paper sets it."""
-    return OMFB(images.n_components, lam=2.0, memory=0.0, init="random", random_state=seed)
+    return OMFB(images.n_components, lam=2.0, init="random", random_state=seed)
 
 
 def our_model(images: Images, seed: int) -> OMFB:
-    """OMF-B with memory, and the ridge that `tuning.choose_ridge` chose."""
-    return OMFB(images.n_components, **{**WITH_MEMORY, "ridge": images.ridge}, random_state=seed)
+    """OMF-B that forgets nothing, with the ridge that `tuning.choose_ridge` chose."""
+    return OMFB(images.n_components, forget_factor=1.0, ridge=images.ridge, random_state=seed)
 
 
 def fill_by_passes(model: OMFB, incomplete: Rows, passes: Iterable[int]) -> Iterator[Rows]:
@@ -101,7 +100,7 @@ def _one_mask(
     fills = (
         (PAPER, paper, every, (f / GREY_LEVELS for f in fill_by_passes(paper, grey, every))),
         (MULTIPLICATIVE, nmf, MEASURED, fill_by_iterations(nmf, incomplete, MEASURED)),
-        (MEMORY, ours, every, fill_by_passes(ours, incomplete, every)),
+        (OURS, ours, every, fill_by_passes(ours, incomplete, every)),
     )
     shown = np.linspace(0, len(rows), SHOWN, endpoint=False).astype(int)
     pictures = {ORIGINAL: rows[shown], WITH_MISSING: incomplete[shown]}
@@ -123,13 +122,13 @@ def _settings(images: Images, masks: int, seed: int) -> dict[str, Any]:
         "missing": "one block of a quarter of the pixel columns in each image, anywhere",
         PAPER: {"white": GREY_LEVELS, **paper_model(images, seed).get_params()},
         MULTIPLICATIVE: NMF(images.n_components, max_iter=ITERATIONS).get_params(),
-        MEMORY: our_model(images, seed).get_params(),
+        OURS: our_model(images, seed).get_params(),
     }
 
 
 def _summary(outcome: Outcome, method: str, on_faces: bool) -> dict[str, str]:
     """A row of the table; the paper's number beside ours if both are of the same images."""
-    passes = {PAPER: PASSES, MULTIPLICATIVE: ITERATIONS, MEMORY: PASSES}
+    passes = {PAPER: PASSES, MULTIPLICATIVE: ITERATIONS, OURS: PASSES}
     row = {
         "method": method,
         "passes": str(passes.get(method, "–")),
@@ -152,10 +151,10 @@ def _claims(outcome: Outcome, paper_too: bool) -> list[Claim]:
             _same_as_paper(outcome, PAPER, "OMF-B reaches 11.57 dB in 30 passes"),
             _same_as_paper(outcome, MULTIPLICATIVE, "NMF reaches 12.13 dB in 1000 iterations"),
         ]  # fmt: skip
-    few, nmf = outcome.values(MEMORY, SNR, FEW_PASSES), outcome.values(MULTIPLICATIVE, SNR)
+    few, nmf = outcome.values(OURS, SNR, FEW_PASSES), outcome.values(MULTIPLICATIVE, SNR)
     ahead = sum(a > b for a, b in zip(few, nmf, strict=True))
     text = (
-        f"OMF-B with memory=1 has a higher SNR after {FEW_PASSES} passes than NMF after "
+        f"OMF-B with forget_factor=1 has a higher SNR after {FEW_PASSES} passes than NMF after "
         f"{ITERATIONS} iterations (ours)"
     )
     ours = Claim(

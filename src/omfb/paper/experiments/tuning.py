@@ -17,7 +17,6 @@ from ...estimators.omfb import OMFB
 from ...metrics import projection_error
 from ..competitors import SGMF, DivergedError
 from .images import Images, missing_block
-from .rules import WITH_MEMORY
 
 STEPS = (10.0, 30.0, 60.0, 100.0, 180.0, 300.0, 600.0, 1000.0)
 CODE_STEPS = (0.03, 0.06, 0.1, 0.15, 0.2, 0.4)
@@ -102,8 +101,11 @@ def choose_ridge(
         rng = np.random.default_rng([seed, repeat])
         missing, held_out = missing_block(images, rng), missing_block(images, rng)
         incomplete = np.where(missing | held_out, np.float32(np.nan), images.rows)
-        how = {**WITH_MEMORY, "ridge": ridge, "max_iter": passes, "random_state": repeat}
-        model = OMFB(images.n_components, **how).fit(incomplete)
+        model = OMFB(
+            images.n_components, forget_factor=1.0, ridge=ridge, max_iter=passes,
+            random_state=repeat,
+        )  # fmt: skip
+        model.fit(incomplete)
         judged = held_out & ~missing
         wrong = (model.complete(incomplete) - images.rows)[judged]
         errors[ridge] += float(np.mean(wrong**2)) / repeats

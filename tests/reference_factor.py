@@ -1,0 +1,109 @@
+"""The factor model as naively as its equations read: feature by feature, and dense Gaussians."""
+
+import numpy as np
+
+
+def code(C, Sigma, shares, one, y):
+    """Code x̃, covariance A⁻¹, residual energy and degrees of freedom of one row, NaN is missing."""
+    r = C.shape[1] - 1
+    A, b = np.eye(r), np.zeros(r)
+    G = np.zeros((r, r))
+    for i in np.flatnonzero(~np.isnan(y)):
+        c, mean = C[i, :r], C[i, r]
+        G += np.outer(c, c)
+        A += np.outer(c, c) + Sigma[:r, :r] / shares[i]
+        b += c * (y[i] - one * mean) - one * Sigma[:r, r] / shares[i]
+    covariance = np.linalg.inv(A)
+    x = np.append(covariance @ b, one)
+    seen = ~np.isnan(y)
+    residual = np.sum((y[seen] - C[seen] @ x) ** 2)
+    used = min(np.trace(covariance @ G), 0.98 * seen.sum())
+    return x, covariance, residual, seen.sum() - used
+
+
+def learn_batch(state, Y):
+    """The fields of a state after a batch of rows in units of the noise, by name."""
+    params, stats, schedule = state.params, state.stats, state.schedule
+    C, C_batch, Sigma = np.array(params.C, float), np.array(params.C, float), state.batch.Sigma
+    S, counts, n_rows = stats.S.copy(), stats.counts.copy(), stats.n_rows
+    sums, cov_sum = stats.residual_sums.copy(), stats.code_cov_sum.copy()
+    weight, energy, dof = stats.code_cov_weight, stats.residual_energy, stats.residual_dof
+    left = 1.0
+    one = 1.0 if state.config.center else 0.0
+    shares = np.clip(counts / counts.mean(), 0.02, 1.0)
+    for t, y in enumerate(Y):
+        seen = ~np.isnan(y)
+        if not seen.any():
+            continue
+        share = seen.mean()
+        after = schedule.n_seen + schedule.head_start + t + 1
+        keep = state.config.forget_factor * (1.0 - schedule.fade / after)
+        left *= keep
+        x, covariance, residual, free = code(C_batch, Sigma, shares, one, y)
+        S, n_rows = keep * S, keep * n_rows
+        counts, sums = keep * counts, keep * sums
+        z = np.linalg.solve(S, x)
+        h, leverage = x @ z, x @ Sigma @ x
+        for i in np.flatnonzero(seen):
+            f = min(max(counts[i] / n_rows, 0.02), 1.0)
+            sums[:, i] += (y[i] - C_batch[i] @ x) ** 2 / (1.0 + leverage / f), 1.0
+            C[i] += (y[i] - C[i] @ x) * z / (f + h)
+            counts[i] += 1.0
+        S = S + share * np.outer(x, x)
+        n_rows += share
+        cov_sum, weight = keep * cov_sum + share * covariance, keep * weight + share
+        energy = keep * energy + residual / (1.0 + leverage)
+        constant = np.sum(seen & state.features.constant)
+        dof = keep * dof + max(free - constant, 0.02 * (seen.sum() - constant))
+    return {
+        "C": C, "S": S, "S_inverse": np.linalg.inv(S), "counts": counts, "n_rows": n_rows,
+        "residual_sums": sums, "code_cov_sum": cov_sum, "code_cov_weight": weight,
+        "residual_energy": energy, "residual_dof": dof,
+        "prior_weight": left * stats.prior_weight, "start_weight": left * stats.start_weight,
+    }  # fmt: skip
+
+
+def predictive(C, Sigma, shares, one, y):
+    """Mean and variance of every feature of a row in units of the noise."""
+    r = C.shape[1] - 1
+    x, covariance, _, _ = code(C, Sigma, shares, one, y)
+    unsure = x @ Sigma @ x + np.trace(covariance @ Sigma[:r, :r])
+    known = np.array([c[:r] @ covariance @ c[:r] for c in C])
+    return C @ x, 1.0 + known + unsure / shares
+
+
+def log_likelihood(C, one, y):
+    """Log-density of what is observed of a row, in units of the noise, given C."""
+    from scipy.stats import multivariate_normal
+
+    seen = ~np.isnan(y)
+    C = C[seen]
+    covariance = C[:, :-1] @ C[:, :-1].T + np.eye(seen.sum())
+    return multivariate_normal(one * C[:, -1], covariance).logpdf(y[seen])
+
+
+def condition(mean, covariance, y):
+    """Mean and variance of each entry of a Gaussian vector given those that are not NaN."""
+    seen = ~np.isnan(y)
+    gain = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[seen]).T
+    given = mean + gain @ (y[seen] - mean[seen])
+    return given, np.maximum(np.diagonal(covariance - gain @ covariance[seen]), 0.0)
+
+
+def ar_covariance(phi, n):
+    """Covariance (n, n) of a stationary AR(1) sequence of variance 1."""
+    return float(phi) ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+
+
+def smoothed(C, phi, one, Y):
+    """Mean and variance of every entry of consecutive rows, in units of the noise, given C.
+
+    Each component of the codes is an AR(1) sequence of variance 1, and the noise is white.
+    """
+    n, m = Y.shape
+    mean = np.tile(one * C[:, -1], n)
+    covariance = np.eye(n * m)
+    for j, coefficient in enumerate(phi):
+        covariance += np.kron(ar_covariance(coefficient, n), np.outer(C[:, j], C[:, j]))
+    means, variances = condition(mean, covariance, Y.ravel())
+    return means.reshape(n, m), variances.reshape(n, m)
