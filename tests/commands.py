@@ -193,4 +193,4 @@ def write_csv(path: Path, X: np.ndarray, mark: str = ",", header: bool = True) -
 
 def leftovers(folder: Path) -> list[str]:
     """Temporary and lock files in a folder."""
-    return [name for name in os.listdir(folder) if name.endswith((".tmp", ".lock"))]
+    return [name for name in os.listdir(folder) if name.endswith((".tmp", "lock"))]

@@ -106,18 +106,22 @@ def test_a_fit_killed_at_random_moments_ends_with_the_same_model(server, tmp_pat
     assert resumed.read_bytes() == whole.read_bytes()
 
 
-def test_interrupting_a_fit_leaves_a_checkpoint_and_says_how_to_go_on(server, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_interrupting_a_fit_leaves_a_checkpoint_and_says_how_to_continue(server, tmp_path, number):
     np.save(tmp_path / "x.npy", low_rank(N_ROWS, N_FEATURES))
     small = {"small_blocks": True, "cwd": tmp_path}
-    words = ["fit", "x.npy", "-r", 4, "--seed", 3, "--max-iter", 40, "--lam", 1, "-o", "m.omfb"]
+    words = ["fit", "x.npy", "-r", 4, "--seed", 3, "--max-iter", 40, "-o", "m.omfb"]
+    words += ["--estimator", "omfb", "--lam", 1]
     succeeded(server.run(*words, **small))
     whole = (tmp_path / "m.omfb").read_bytes()
     words = [*words, "--checkpoint", "run.ckpt", "--every", "1rows"]
     process = server.start(*words, **small)
     _wait_for((tmp_path / "run.ckpt").exists, process)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     message = one_line(process.wait(), 130)
-    again = message.partition("Go on with: omfb ")[2].split()
+    assert leftovers(tmp_path) == []
+    assert "interrupted in pass" in message
+    again = message.partition("Continue with: omfb ")[2].split()
     assert again[-1] == "--resume"
     # A checkpoint is not overwritten by accident, nor used for another fit or other data.
     assert "--resume" in one_line(server.run(*words, **small), 2)

@@ -91,6 +91,52 @@ def test_input_files_are_never_overwritten(server, folder):
     assert ((folder / "x.csv").read_bytes(), (folder / "m.omfb").read_bytes()) == before
 
 
+def test_a_model_replaces_a_model_but_no_other_file_unless_forced(server, folder):
+    (folder / "notes.csv").write_text("a,b\n1,2\n")
+    (folder / "empty").write_bytes(b"")
+    for words in (["fit", "x.csv"], ["merge", "m.omfb", "--start", "m.omfb"]):
+        done = server.run(*words, "-q", "-o", "notes.csv", cwd=folder)
+        assert "notes.csv: exists and is not a model" in one_line(done, 2)
+    assert (folder / "notes.csv").read_text() == "a,b\n1,2\n"
+    damaged = (folder / "m.omfb").read_bytes()[:-9]
+    (folder / "damaged.omfb").write_bytes(damaged)
+    for name in ("m.omfb", "damaged.omfb", "empty"):
+        succeeded(server.run("fit", "x.csv", "-q", "-o", name, cwd=folder))
+    succeeded(server.run("fit", "x.csv", "-q", "-o", "notes.csv", "--force", cwd=folder))
+    assert OnlineFactorAnalysis.load(folder / "notes.csv").n_features_in_ == 6
+
+
+def test_the_rows_of_a_file_are_counted_once_whatever_the_passes(server, folder):
+    words = ["fit", "x.csv", "-o", "n.omfb", "--max-iter", 3]
+    told = succeeded(server.run(*words, cwd=folder)).stderr.decode()
+    assert "from 200 rows in 3 passes," in told
+
+
+@pytest.mark.parametrize("checkpoint", [False, True])
+def test_what_means_missing_is_kept_in_the_model(server, folder, checkpoint):
+    text = (folder / "x.csv").read_text().replace(",,", ",-999,").replace(",\n", ",-999\n")
+    (folder / "marked.csv").write_text(text)
+    words = ["fit", "marked.csv", "--missing", "-999,?", "--seed", 0, "-q", "-o", "n.omfb"]
+    succeeded(server.run(*words, "--checkpoint", "n.ckpt", cwd=folder))
+    model = "n.ckpt" if checkpoint else "n.omfb"
+    words = ["complete", "marked.csv", "-m", model, "-o"]
+    told = succeeded(server.run(*words, "y.csv", cwd=folder)).stderr.decode()
+    assert told == "omfb: -999,? means missing, as in the fit of the model (--missing)\n"
+    succeeded(server.run(*words, "z.csv", "--missing", "-999", "-q", cwd=folder))
+    assert (folder / "y.csv").read_bytes() == (folder / "z.csv").read_bytes()
+    assert "-999" not in (folder / "y.csv").read_text()
+    # Said otherwise, it is a number; and what goes on from the model keeps it.
+    succeeded(server.run(*words, "z.csv", "--missing", "?", cwd=folder))
+    assert "-999" in (folder / "z.csv").read_text()
+    words = ["complete", "marked.csv", "-m", model, "-o", "y.csv", "--learn", "--checkpoint", "c"]
+    succeeded(server.run(*words, "-q", cwd=folder))
+    words = ["merge", "c", "--start", model, "-o", "merged.omfb", "-q"]
+    succeeded(server.run(*words, cwd=folder))
+    for name in ("c", "merged.omfb"):
+        done = server.run("transform", "marked.csv", "-m", name, "-o", "t.csv", cwd=folder)
+        assert b"-999,? means missing" in succeeded(done).stderr
+
+
 @pytest.mark.parametrize("ending", ["csv.gz", "csv.zst", "ndjson.gz"])
 def test_compressed_text_is_filled_into_compressed_text(server, folder, ending):
     X = np.round(low_rank(200, 6), 4)

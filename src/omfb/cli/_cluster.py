@@ -11,9 +11,23 @@ if TYPE_CHECKING:
     from ..estimators.base import BaseFactorizer
 
 
+def check_cluster(
+    data: list[str], model: "BaseFactorizer", address: str | None, n_tasks: int | None
+) -> None:
+    """Refuse what a cluster cannot learn, before the data are opened."""
+    if address is None:
+        if n_tasks is not None:
+            raise UsageError("--n-tasks is for a cluster: add --scheduler ADDRESS, or drop it")
+        return
+    if PIPE in data:
+        raise UsageError("--scheduler needs files that all workers can read, not standard input")
+    if not _is_mergeable(model):
+        only_omfb = ", without --shrink and --smooth" if "shrink" in model.get_params() else ""
+        raise UsageError(f"--scheduler needs --forget-factor 1{only_omfb}")
+
+
 def at_scheduler(
-    data: list[str], reading: ReadingOptions, model: "BaseFactorizer", address: str,
-    n_tasks: int | None,
+    data: list[str], reading: ReadingOptions, address: str, n_tasks: int | None
 ) -> "RoundSource":  # fmt: skip
     """The files as rounds of the cluster that has a scheduler at an address."""
     try:
@@ -24,11 +38,6 @@ def at_scheduler(
     from ..core.checks import checked_count
     from ..formats import MultiFileSource
 
-    if PIPE in data:
-        raise UsageError("--scheduler needs files that all workers can read, not standard input")
-    if not _is_mergeable(model):
-        only_omfb = ", without --shrink and --smooth" if "shrink" in model.get_params() else ""
-        raise UsageError(f"--scheduler needs --forget-factor 1{only_omfb}")
     try:
         if n_tasks is not None:
             n_tasks = checked_count("--n-tasks", n_tasks, "how many learn at the same time")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._checkpoints import checked_every, checkpoint_errors
-from ._cluster import at_scheduler
+from ._cluster import at_scheduler, check_cluster
 from ._errors import (
     StoppedError,
     StopSignal,
@@ -239,6 +239,7 @@ def fit(
     }  # fmt: skip
     every = checked_every(checkpoint, resume, every)
     model = new_estimator(estimator, options)
+    check_cluster(data, model, scheduler, n_tasks)
     with StopSignal() as stop:
         start = init if init is not None and init.endswith(".npy") else None
         refuse_overwriting([*data, start], [output, checkpoint, log])
@@ -247,9 +248,7 @@ def fit(
         source: FitSource = open_files(data, reading, stop.check, quiet)
         _check_source(model, source, options)
         if scheduler is not None:
-            source = at_scheduler(data, reading, model, scheduler, n_tasks)
-        elif n_tasks is not None:
-            raise UsageError("--n-tasks is for a cluster: add --scheduler ADDRESS, or drop it")
+            source = at_scheduler(data, reading, scheduler, n_tasks)
         if not quiet:
             _tell(model, source, checkpoint if resume else None)
         unseen = _learn(model, source, stop, quiet, log, checkpoint, resume, every)

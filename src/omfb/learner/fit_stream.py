@@ -108,8 +108,8 @@ def fit_stream(
 
     A pipe gives one pass, in the order it comes; a file that is piped ends with the same model as
     one pass over the file with ``shuffle=False``: up to rounding, as blocks of pipes are shorter,
-    or bit for bit with the same `block_rows`. A fit that is resumed ends with the very same model,
-    bit for bit, as one that was not interrupted.
+    or bit for bit with the same `block_rows`. A fit that is resumed ends with the same model, bit
+    for bit, as one that was not interrupted.
 
     Parameters
     ----------
