@@ -218,7 +218,7 @@ def test_fits_of_one_seed_are_equal_and_options_arrive(folder, tmp_path):
 
 USAGE = {
     "no atoms": (["-r", "0"], "n_components must be 1 or more"),
-    "forgetting": (["--forget-factor", "2"], "forget_factor must be between 0 and 1"),
+    "forgetting": (["--forget-factor", "2"], "forget_factor must be between 0.5 and 1"),
     "no such": (["--estimator", "pca"], "--estimator must be imputer, factor-analysis or omfb"),
     "of omfb": (["--lam", "2"], "imputer has no option --lam: it is one of --estimator omfb"),
     "of the others": (
