@@ -123,7 +123,7 @@ from omfb.core.linalg import posterior
 X = np.random.default_rng(0).normal(size=(60, 7))
 X[::3, 2:4] = np.nan
 OnlineFactorAnalysis(3, random_state=0).fit(X).transform(X)
-print([str(signature[5]) for signature in posterior.code_rows.signatures])
+print([str(signature[4]) for signature in posterior.code_rows.signatures])
 """
 
 
