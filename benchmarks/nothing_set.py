@@ -32,7 +32,7 @@ from tables import (
 )
 from timing import Row, limited, measured, options, say, write
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
 SEED = 20262001  # the first of those that say what is hidden; no constant was ever chosen by them
 MASKS = {"tiny": 1, "quick": 1, "full": 3}
@@ -270,7 +270,7 @@ def complete(size: str) -> Iterator[Row]:
         best = best_outside(X, r)
         excess = []
         for seed in range(MASKS[size]):
-            model = OMFB(r, max_iter=1, random_state=seed).fit(X)
+            model = OnlineFactorAnalysis(r, max_iter=1, random_state=seed).fit(X)
             excess.append(above(outside(X, model.mean_, model.components_), best))
         yield row("% above the SVD", f"faces, r={r}, one pass", excess, most=0.6)
     for name, (X, r) in complete_tables(size).items():
@@ -280,7 +280,7 @@ def complete(size: str) -> Iterator[Row]:
         for passes in (None, 1):
             excess = []
             for seed in range(MASKS[size]):
-                model = OMFB(r, max_iter=passes, random_state=seed).fit(X)
+                model = OnlineFactorAnalysis(r, max_iter=passes, random_state=seed).fit(X)
                 excess.append(above(outside(X, model.mean_, model.components_), best))
             how = "nothing set" if passes is None else "one pass"
             where = f"{name}, {X.shape[0]} × {X.shape[1]}, r={r}, {how}"
@@ -301,11 +301,12 @@ def tuned(known: Any, predict: Callable[..., np.ndarray], settings: list[dict[st
 
 def sparse_ratings(size: str) -> Iterator[Row]:
     """Generated ratings, as sparse rows: beside tuned offsets, and beside cmfrec tuned."""
-    found: dict[str, list[float]] = {"OMFB()": [], "OMFBImputer()": []}
+    found: dict[str, list[float]] = {"OnlineFactorAnalysis()": [], "OMFBImputer()": []}
     plain, als = [], []
     for seed in seeds(size):
         known = ratings(seed, *((300, 400) if size != "full" else (943, 1682)))
-        for name, make in (("OMFB()", OMFB), ("OMFBImputer()", OMFBImputer)):
+        for make in (OnlineFactorAnalysis, OMFBImputer):
+            name = f"{make.__name__}()"
             model = make(random_state=0).fit(known.matrix())
             found[name].append(known.error(np.asarray(model.complete(known.matrix()))))
         strengths = [{"strength": s} for s in (2.0, 4.0, 8.0, 16.0)]
