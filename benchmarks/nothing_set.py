@@ -87,13 +87,13 @@ def panels(size: str) -> Iterator[Row]:
     yield from panel("faces, pixels", size, 0.0550, max_iter=4)
     yield from panel("Beijing air", size, 0.289, max_iter=1)
     yield from panel("METR-LA traffic", size, 0.577, max_iter=1)
-    yield from panel("METR-LA traffic", size, 0.570, max_iter=1, in_time=True)
+    yield from panel("METR-LA traffic", size, 0.570, max_iter=1, temporal=True)
     yield from panel("METR-LA traffic", size, 0.60, max_iter=1, shuffle=False)
-    yield from panel("METR-LA traffic", size, 0.60, max_iter=1, shuffle=False, in_time=True)
+    yield from panel("METR-LA traffic", size, 0.60, max_iter=1, shuffle=False, temporal=True)
     # Bounds of series are figures of one mask, and masks differ by more than methods do.
     yield from of_the_bound("Beijing air", size, 0.289)
     yield from of_the_bound("METR-LA traffic", size, 0.577)
-    yield from of_the_bound("METR-LA traffic", size, 0.570, in_time=True)
+    yield from of_the_bound("METR-LA traffic", size, 0.570, temporal=True)
     yield from of_the_bound("METR-LA traffic", size, 0.60, shuffle=False)
 
 
@@ -182,17 +182,17 @@ def _solved_again(model: OMFBImputer, table: Table) -> float:
 
 def long_block(size: str) -> Iterator[Row]:
     """One column missing for a fifth of the time, beside SoftImpute with its best threshold."""
-    errors: dict[str, list[float]] = {"not in time": [], "in_time=True": [], "SoftImpute": []}
+    errors: dict[str, list[float]] = {"not temporal": [], "temporal=True": [], "SoftImpute": []}
     for seed in range(SEED, SEED + (8 if size == "full" else 2)):
         table = drifting(seed, fewer(1000, size))
-        errors["not in time"].append(table.error(filled(table.X)))
-        errors["in_time=True"].append(table.error(filled(table.X, in_time=True)))
+        errors["not temporal"].append(table.error(filled(table.X)))
+        errors["temporal=True"].append(table.error(filled(table.X, temporal=True)))
         thresholds = (0.3, 0.1, 0.03, 0.01, 0.003)
         errors["SoftImpute"].append(
             min(table.error(soft_impute(table.X, share)) for share in thresholds)
         )
     best = rms(np.array(errors["SoftImpute"]))
-    for name in ("not in time", "in_time=True"):
+    for name in ("not temporal", "temporal=True"):
         ratio = rms(np.array(errors[name])) / best
         each = [a / b for a, b in zip(errors[name], errors["SoftImpute"], strict=True)]
         where = f"one column missing for 200 of 1000 rows, {name}"
