@@ -233,7 +233,9 @@ def page(results: dict[str, dict[str, dict]]) -> str:
         "mechanism over those with it: the geometric mean over the cases, and the largest with its "
         "name. *off* is the share of cases whose 90 % intervals hold less than 85 or more than "
         "95 %.", "",
-        "| switched off | " + " | ".join(f"{kind} | worst | off" for kind in KINDS) + " | seconds |",
+        "| switched off | "
+        + " | ".join(f"{kind} | worst | off" for kind in KINDS)
+        + " | seconds |",
         "|---|" + "---:|---|---:|" * len(KINDS) + "---:|",
     ]  # fmt: skip
     for name, by_kind in results.items():

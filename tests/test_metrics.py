@@ -111,9 +111,9 @@ class TestWhere:
         truth, mean, std = predictions
         with pytest.raises(ValueError, match="nothing to score"):
             metric(truth, mean, std, np.zeros(truth.shape, bool))
-        with pytest.raises(ValueError, match="one shape"):
+        with pytest.raises(ValueError, match="same shape"):
             metric(truth[:3], mean, std)
-        with pytest.raises(ValueError, match="one shape"):
+        with pytest.raises(ValueError, match="same shape"):
             metric(truth, mean, std, np.ones(6, bool))
         with pytest.raises(ValueError, match="booleans"):
             metric(truth, mean, std, np.ones(truth.shape))

@@ -99,7 +99,7 @@ def test_errors_and_scores_follow_from_energies():
     assert Info(1.0, math.inf).sound() == Info(sys.float_info.max, sys.float_info.max)
 
 
-# -- conformal --------------------------------------------------------------------------------------
+# -- conformal --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.99])
@@ -150,7 +150,7 @@ def test_each_row_is_scored_on_one_fold_that_its_prediction_does_not_see(rng, sp
     assert info.residual == pytest.approx(expected)
 
 
-# -- evidence ---------------------------------------------------------------------------------------
+# -- evidence ---------------------------------------------------------------------------------
 
 
 def test_fading_is_recovered_from_what_it_keeps():

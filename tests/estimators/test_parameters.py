@@ -178,7 +178,7 @@ def test_a_prior_on_the_dictionary_needs_past_codes(rng):
 
 @PREDICTIVE
 def test_a_model_that_forgets_all_is_refused(rng, estimator):
-    with pytest.raises(ValueError, match="forget_factor must be between 0.5"):
+    with pytest.raises(ValueError, match=r"forget_factor must be between 0\.5"):
         estimator(3, forget_factor=0.0).fit(rows(rng))
 
 

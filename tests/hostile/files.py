@@ -19,7 +19,7 @@ from omfb import OMFB, OMFBImputer
 
 from .models import WIDTH, content, demand_sound, good_rows
 from .processes import Ended, demand_tidy, run
-from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt
+from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt, demand
 
 TOKENS = [
     b"", b",", b"\n", b"\r", b'"', b"nan", b"inf", b"-inf", b"1e400", b"1e308", b"-1e308", b"0x10",
@@ -87,7 +87,7 @@ def try_file(rng: np.random.Generator, folder: Path) -> list[str]:
     if outcome is ACCEPTED:
         demand_sound(model)
     else:
-        require(content(model) == before, CHANGED, "a fit was refused, and changed the model")
+        demand(content(model) == before, CHANGED, "a fit was refused, and changed the model")
     return [outcome]
 
 
@@ -116,19 +116,19 @@ def judged(ended: Ended, folder: Path, before: dict[str, str]) -> str:
     demand_tidy(ended)
     after = digests(folder)
     kept = {name: after.get(name) for name in before}
-    require(kept == before, CHANGED, f"files have changed: {ended.err[:200]}")
+    demand(kept == before, CHANGED, f"files have changed: {ended.err[:200]}")
     new = set(after) - set(before)
     if ended.code:
-        require(not new, CHANGED, f"a failure left {sorted(new)}: {ended.err[:200]}")
+        demand(not new, CHANGED, f"a failure left {sorted(new)}: {ended.err[:200]}")
         return REFUSED
     odd = [name for name in new if name.startswith(".")]
-    require(not odd, CHANGED, f"left behind: {odd}")
+    demand(not odd, CHANGED, f"left behind: {odd}")
     if (folder / "new.omfb").exists():
         demand_sound(OMFBImputer.load(folder / "new.omfb"))
     if (folder / "out.npy").exists() and b"NUMPY" in (folder / "out.npy").read_bytes()[:6]:
         filled = np.load(folder / "out.npy")
         whole = filled.dtype.kind != "f" or bool(np.isfinite(filled).all())
-        require(whole, NOT_FINITE, "what the command has filled in")
+        demand(whole, NOT_FINITE, "what the command has filled in")
     return ACCEPTED
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from .arrays import FINITE, numbers
 from .models import WIDTH, content
-from .trial import ACCEPTED, CHANGED, attempt
+from .trial import ACCEPTED, CHANGED, attempt, demand
 from .using import learn, read, use
 
 NAMES: list[Any] = [
@@ -43,7 +43,7 @@ def try_frame(rng: np.random.Generator, folder: Path) -> list[str]:
     before = content(model)
     outcome, _ = attempt(lambda: model.fit(frame))
     if outcome is not ACCEPTED:
-        require(content(model) == before, CHANGED, "a fit was refused, and changed the model")
+        demand(content(model) == before, CHANGED, "a fit was refused, and changed the model")
         return [outcome]
     other = frame if rng.random() < 0.6 else hostile_frame(rng)
     if rng.random() < 0.5:

@@ -16,7 +16,7 @@ from omfb.learner.records import parts_of
 
 from ..making import sparse
 from .models import demand_sound, fitted, fresh, good_rows
-from .trial import ACCEPTED, CHANGED, REFUSED
+from .trial import ACCEPTED, CHANGED, REFUSED, demand
 
 
 def try_interrupt(rng: np.random.Generator, folder: Path) -> list[str]:
@@ -54,13 +54,13 @@ def try_interrupt(rng: np.random.Generator, folder: Path) -> list[str]:
         if "KeyboardInterrupt" not in "".join(traceback.format_exception(error)):
             raise
     after = parts(model)
-    require(after in (old, new), CHANGED, f"{kind} was interrupted, and half done")
+    demand(after in (old, new), CHANGED, f"{kind} was interrupted, and half done")
     if kind == "save":
-        require([file.name for file in folder.iterdir()] == [path.name], CHANGED, "a file was left")
+        demand([file.name for file in folder.iterdir()] == [path.name], CHANGED, "a file was left")
         demand_sound(type(model).load(path))
     elif after == old and kind != "complete":
         call(model)  # no lock is held, nothing is half done
-        require(parts(model) == new, CHANGED, f"after an interrupt {kind} does something else")
+        demand(parts(model) == new, CHANGED, f"after an interrupt {kind} does something else")
     return [ACCEPTED if after == new else REFUSED]
 
 

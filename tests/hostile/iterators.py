@@ -10,7 +10,7 @@ from .arrays import hostile_array
 from .frames import hostile_frame
 from .models import WIDTH, content, demand_sound, fresh, good_rows
 from .sparse import hostile_sparse
-from .trial import ACCEPTED, CHANGED, REFUSED, attempt
+from .trial import ACCEPTED, CHANGED, REFUSED, attempt, demand
 
 
 class OwnError(Exception):
@@ -29,7 +29,7 @@ def try_iterator(rng: np.random.Generator, folder: Path) -> list[str]:
     except OwnError:
         outcome = REFUSED
     if outcome is not ACCEPTED:
-        require(content(model) == before, CHANGED, "a fit was refused, and changed the model")
+        demand(content(model) == before, CHANGED, "a fit was refused, and changed the model")
     else:
         demand_sound(model)
     return [outcome]

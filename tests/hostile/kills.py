@@ -12,7 +12,7 @@ from omfb.persistence import read_model
 from ..commands import RULE, leftovers, low_rank
 from .files import files_of
 from .processes import Command, Ended, pipe_with, run
-from .trial import ACCEPTED, CHANGED, TRACEBACK
+from .trial import ACCEPTED, CHANGED, TRACEBACK, demand
 
 KILLS = 6
 OPTIONS: list[list[object]] = [
@@ -81,12 +81,12 @@ def _killed_and_resumed(
         kills += _killed(again, folder, data, rng.uniform(0.0, 1.5 * took))
         if (folder / "c").exists():
             now = OMFB.load(folder / "c").n_samples_seen_
-            require(now >= seen, CHANGED, f"a checkpoint of {now} rows after one of {seen}")
+            demand(now >= seen, CHANGED, f"a checkpoint of {now} rows after one of {seen}")
             seen = now
     succeeded(run(again, folder, None if data is None else pipe_with(data)))
     same = (folder / "new.omfb").read_bytes() == (folder / "whole.omfb").read_bytes()
-    require(same, CHANGED, f"another model: {words}")
-    require(leftovers(folder) == [], CHANGED, f"left behind: {leftovers(folder)}")
+    demand(same, CHANGED, f"another model: {words}")
+    demand(leftovers(folder) == [], CHANGED, f"left behind: {leftovers(folder)}")
     return [ACCEPTED] * kills
 
 
@@ -113,12 +113,12 @@ def learning_filter(rng: np.random.Generator, folder: Path) -> list[str]:
         ended = command.wait()
         kills += ended.code == -9
         printed = known + ended.out[: ended.out.rfind(b"\n") + 1]
-        require(whole.startswith(printed), CHANGED, f"other lines: {options}")
+        demand(whole.startswith(printed), CHANGED, f"other lines: {options}")
         if ended.code == 0:
             break
-    require(printed == whole, CHANGED, f"lines are missing: {options}: {ended.err}")
+    demand(printed == whole, CHANGED, f"lines are missing: {options}: {ended.err}")
     same = (folder / "c").read_bytes() == (folder / "whole").read_bytes()
-    require(same, CHANGED, f"another model: {options}")
+    demand(same, CHANGED, f"another model: {options}")
     return [ACCEPTED] * kills
 
 
@@ -133,11 +133,11 @@ def _killed(words: list[object], folder: Path, data: bytes | None, seconds: floa
     time.sleep(seconds)
     command.kill()
     ended = command.wait()
-    require(ended.code in (0, -9), TRACEBACK, f"code {ended.code}: {ended.err[:300]}")
+    demand(ended.code in (0, -9), TRACEBACK, f"code {ended.code}: {ended.err[:300]}")
     return ended.code == -9
 
 
 def succeeded(ended: Ended) -> Ended:
     """A command that had no reason to fail."""
-    require(ended.code == 0, TRACEBACK, f"code {ended.code}: {ended.err[:300]}")
+    demand(ended.code == 0, TRACEBACK, f"code {ended.code}: {ended.err[:300]}")
     return ended

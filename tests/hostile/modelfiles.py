@@ -15,7 +15,7 @@ from omfb.persistence import read_model, write_model
 from .files import digests, judged, mutated
 from .models import demand_sound, fitted_models, good_rows
 from .processes import run
-from .trial import ACCEPTED, CHANGED, attempt, demand_finite
+from .trial import ACCEPTED, CHANGED, attempt, demand, demand_finite
 
 HOSTILE: list[Any] = [
     None, True, False, 0, 1, -1, 2, 0.5, -0.5, 1e308, -1e308, 5e-324, 2**31, 2**63, -(2**63),
@@ -100,8 +100,8 @@ def try_checkpoint(rng: np.random.Generator, folder: Path) -> list[str]:
     if outcome is ACCEPTED:
         attempt(lambda: demand_sound(model))
     else:
-        require(digests(folder) == before, CHANGED, "a refused checkpoint has changed")
-        require(not model.__sklearn_is_fitted__(), CHANGED, "a refused checkpoint has fitted")
+        demand(digests(folder) == before, CHANGED, "a refused checkpoint has changed")
+        demand(not model.__sklearn_is_fitted__(), CHANGED, "a refused checkpoint has fitted")
     return [outcome]
 
 

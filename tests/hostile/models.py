@@ -12,7 +12,7 @@ from omfb.learner.learner import Learner
 from omfb.learner.records import parts_of, snapshot_of
 
 from ..making import given
-from .trial import ACCEPTED, CHANGED, attempt, demand_finite, strict
+from .trial import ACCEPTED, CHANGED, attempt, demand, demand_finite, strict
 
 WIDTH = 6
 
@@ -84,7 +84,7 @@ def demand_sound(model: Any) -> None:
     # A model of data of quite another size may refuse these rows.
     outcome, filled = attempt(lambda: learner.fill(rows))
     again, loaded_filled = attempt(lambda: loaded.fill(rows))
-    require(outcome == again, CHANGED, "once loaded, the model refuses other rows")
+    demand(outcome == again, CHANGED, "once loaded, the model refuses other rows")
     if outcome is ACCEPTED:
         demand_finite(filled, "what the model fills in afterwards")
-        require(np.array_equal(filled, loaded_filled), CHANGED, "once loaded, it fills otherwise")
+        demand(np.array_equal(filled, loaded_filled), CHANGED, "once loaded, it fills otherwise")

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .models import content, demand_sound, fitted, fresh, good_rows
-from .trial import ACCEPTED, CHANGED, attempt, demand_finite
+from .trial import ACCEPTED, CHANGED, attempt, demand, demand_finite
 
 VALUES: list[Any] = [
     None, True, False, 0, 1, 2, 3, 7, -1, 0.0, 0.5, 1.0, 1.5, -0.5, 1e-300, 5e-324, 1e300, 1.7e308,
@@ -47,8 +47,8 @@ def try_parameters(rng: np.random.Generator, folder: Path) -> list[str]:
     outcome, made = attempt(lambda: getattr(model, method)(argument))
     if outcome is not ACCEPTED:
         same = content_or_none(model) == before
-        require(same, CHANGED, f"{method} was refused, and changed the model: {chosen}")
-        require(not any(folder.iterdir()), CHANGED, f"{method} was refused, and left a file")
+        demand(same, CHANGED, f"{method} was refused, and changed the model: {chosen}")
+        demand(not any(folder.iterdir()), CHANGED, f"{method} was refused, and left a file")
     elif method == "save":
         type(model).load(argument)
     elif method in ("fit", "partial_fit"):

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn
 
 from ..commands import SMALL_BLOCKS
-from .trial import TRACEBACK
+from .trial import TRACEBACK, demand
 
 CREATE = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
 
@@ -54,14 +54,12 @@ def demand_tidy(ended: Ended) -> None:
     """Zero, or one line of error; and nothing that could steer a terminal."""
     said = ended.err.splitlines()
     shown = ended.err[:300]
-    require(ended.code in (0, 1, 2), TRACEBACK, f"code {ended.code}: {shown}")
-    require("Traceback" not in ended.err and "Warning:" not in ended.err, TRACEBACK, shown)
-    require(
-        ended.err.replace("\n", "").isprintable(), TRACEBACK, f"unprintable: {ended.err!r:.300}"
-    )
+    demand(ended.code in (0, 1, 2), TRACEBACK, f"code {ended.code}: {shown}")
+    demand("Traceback" not in ended.err and "Warning:" not in ended.err, TRACEBACK, shown)
+    demand(ended.err.replace("\n", "").isprintable(), TRACEBACK, f"unprintable: {ended.err!r:.300}")
     if ended.code:
         errors = [line for line in said if line.startswith("omfb: ")]
-        require(bool(errors) and said[-1] == errors[-1], TRACEBACK, f"no line of error: {shown}")
+        demand(bool(errors) and said[-1] == errors[-1], TRACEBACK, f"no line of error: {shown}")
 
 
 def _become(

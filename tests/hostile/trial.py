@@ -72,7 +72,7 @@ def _on_purpose(trace: TracebackType | None) -> bool:
     return "/omfb/" in name and linecache.getline(name, line).lstrip().startswith("raise")
 
 
-def require(holds: bool, how: str, what: str) -> None:
+def demand(holds: bool, how: str, what: str) -> None:
     """Raise `Broken` unless it holds."""
     if not holds:
         raise Broken(how, what)
@@ -88,4 +88,4 @@ def demand_finite(values: Any, what: str) -> None:
         values = values.select_dtypes("number").to_numpy(float)
     values = np.asarray(values)
     if values.dtype.kind == "f":
-        require(bool(np.isfinite(values).all()), NOT_FINITE, what)
+        demand(bool(np.isfinite(values).all()), NOT_FINITE, what)

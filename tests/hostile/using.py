@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse
 
 from .models import content, demand_sound, fitted, fresh
-from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt, demand_finite
+from .trial import ACCEPTED, CHANGED, NOT_FINITE, REFUSED, attempt, demand, demand_finite
 
 READING = ("transform", "complete", "score", "interval", "sample", "score_samples", "deviations")
 
@@ -28,9 +28,9 @@ def learn(model: Any, method: str, X: Any) -> list[str]:
     """What is refused changes nothing; what is learned leaves a sound model. X stays as it is."""
     before, given = content(model), kept(X)
     outcome, _ = attempt(lambda: getattr(model, method)(X))
-    require(same(X, given), CHANGED, f"{method} has changed X")
+    demand(same(X, given), CHANGED, f"{method} has changed X")
     if outcome is not ACCEPTED:
-        require(content(model) == before, CHANGED, f"{method} was refused, and changed the model")
+        demand(content(model) == before, CHANGED, f"{method} was refused, and changed the model")
     elif model.__sklearn_is_fitted__():
         demand_sound(model)
     return [outcome]
@@ -46,8 +46,8 @@ def read(model: Any, method: str, X: Any) -> list[str]:
         outcome, made = attempt(lambda: model.complete(X, return_std=True))
     else:
         outcome, made = attempt(lambda: getattr(model, method)(X))
-    require(content(model) == before, CHANGED, f"{method} has changed the model")
-    require(same(X, given), CHANGED, f"{method} has changed X")
+    demand(content(model) == before, CHANGED, f"{method} has changed the model")
+    demand(same(X, given), CHANGED, f"{method} has changed X")
     if outcome is ACCEPTED:
         names = model.learner_.feature_names
         if hasattr(made, "columns") and names and set(names) <= set(made.columns):
@@ -55,7 +55,7 @@ def read(model: Any, method: str, X: Any) -> list[str]:
         demand_finite(made, f"what {method} gives")
         if method == "complete" and type(X) is np.ndarray and X.dtype == model.learner_.dtype:
             observed = ~np.isnan(X)
-            require(np.array_equal(made[observed], X[observed]), NOT_FINITE, "observed cells")
+            demand(np.array_equal(made[observed], X[observed]), NOT_FINITE, "observed cells")
     return [outcome]
 
 

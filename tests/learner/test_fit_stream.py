@@ -10,14 +10,18 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from sklearn.base import clone
 
 import omfb.streams.base as base
 from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb.core.blocks import dense_with_holes
 from omfb.formats import open_stream
 from omfb.learner import fit_stream
 from omfb.learner.checkpoints import CheckpointError, interval
 from omfb.learner.fit_stream import Progress, StopFitting
 from omfb.learner.progress import Bar, Pace, shown_progress
+from omfb.learner.records import parts_of
+from omfb.learner.row_sample import RowSample
 from omfb.persistence import ModelFileError, read_model, write_model
 from omfb.streams import DataError, digest, grouped, rows_per_block
 
@@ -61,13 +65,11 @@ PARAMETERS = {
 @pytest.mark.filterwarnings("ignore:Never observed")
 def test_a_fit_that_is_resumed_ends_with_the_same_bits(tmp_path, small_blocks, name, n_blocks):
     X = low_rank(300, 8)
-    model = OnlineFactorAnalysis(
-        **{"n_components": 4, "max_iter": 3, "random_state": 0, **PARAMETERS[name]}
-    )
+    model = OMFB(**{"n_components": 4, "max_iter": 3, "random_state": 0, **PARAMETERS[name]})
     whole = model.fit(X).components_
     error, seen = model.prequential_error_, model.n_samples_seen_
     checkpoint = tmp_path / "fit.ckpt"
-    again = OnlineFactorAnalysis(**model.get_params())
+    again = OMFB(**model.get_params())
     _stopped_after(again, open_stream(X), checkpoint, n_blocks)
     with pytest.raises(ValueError, match="not fitted"):
         again.components_  # noqa: B018
@@ -83,11 +85,10 @@ def test_a_fit_that_is_resumed_ends_with_the_same_bits(tmp_path, small_blocks, n
 def test_an_interrupted_fit_keeps_what_was_learned(tmp_path, small_blocks, estimator):
     """Ctrl-C in a notebook."""
     X = low_rank(300, 8)
-    how = {"random_state": 0, **engine, "max_iter": 2}
-    model = (OMFB if engine else OMFBImputer)(3, **how)  # a rule is the same for either
-    whole = model.fit(X).components_
+    how = {"random_state": 0, "max_iter": 2}
+    whole = estimator(3, **how).fit(X).components_
     checkpoint, usual = tmp_path / "c", np.random.RandomState.permutation
-    again = OMFBImputer(3, **how)
+    again = estimator(3, **how)
     calls = [0]
 
     def interrupted(progress):
@@ -98,24 +99,24 @@ def test_an_interrupted_fit_keeps_what_was_learned(tmp_path, small_blocks, estim
     with pytest.raises(KeyboardInterrupt):
         again.fit_source(open_stream(X), checkpoint=checkpoint, every="1h", on_block=interrupted)
     assert usual is np.random.RandomState.permutation
-    assert OMFB.load(checkpoint).n_samples_seen_ > 0
+    assert estimator.load(checkpoint).n_samples_seen_ > 0
     assert np.array_equal(again.fit(X, checkpoint=checkpoint, resume=True).components_, whole)
 
 
 def test_a_checkpoint_is_refused_for_another_fit(tmp_path, small_blocks):
     X, checkpoint = low_rank(300, 8), tmp_path / "c"
-    model = OnlineFactorAnalysis(3, random_state=0)
+    model = OMFB(3, random_state=0)
     with pytest.raises(ValueError, match="resume=True needs a checkpoint"):
         model.fit(X, resume=True)
     _stopped_after(model, open_stream(X), checkpoint, 3)
     with pytest.raises(CheckpointError, match=r"exists already\. Pass resume=True"):
         model.fit(X, checkpoint=checkpoint)
-    with pytest.raises(CheckpointError, match="began with lam = None, not 2"):
+    with pytest.raises(CheckpointError, match=r"began with lam = 1\.0, not 2"):
         OMFB(3, lam=2.0, random_state=0).fit(X, checkpoint=checkpoint, resume=True)
     with pytest.raises(CheckpointError, match="init"):
         OMFB(3, init=np.ones((3, 8)), random_state=0).fit(X, checkpoint=checkpoint, resume=True)
-    with pytest.raises(CheckpointError, match="began with batch_size = None, not 1"):
-        OMFB(3, forget_factor=1.0, random_state=0).fit(X, checkpoint=checkpoint, resume=True)
+    with pytest.raises(CheckpointError, match="began with another algorithm"):
+        OnlineFactorAnalysis(3, random_state=0).fit(X, checkpoint=checkpoint, resume=True)
     model.set_params(verbose=0).fit(X, checkpoint=checkpoint, resume=True)
     model.save(checkpoint)
     with pytest.raises(CheckpointError, match="a finished model"):
@@ -332,10 +333,10 @@ from omfb import OMFB
 if "configured" in sys.argv:
     logging.basicConfig(level=logging.INFO, format="log %(message)s")
 X = np.random.default_rng(0).random((50, 4))
-OnlineFactorAnalysis(2, max_iter=2, verbose=1, random_state=0).fit(X)
+OMFB(2, max_iter=2, verbose=1, random_state=0).fit(X)
 if "later" in sys.argv:
     logging.basicConfig(level=logging.INFO, format="log %(message)s")
-    OnlineFactorAnalysis(2, max_iter=2, verbose=1, random_state=0).fit(X)
+    OMFB(2, max_iter=2, verbose=1, random_state=0).fit(X)
 """
 
 
@@ -376,6 +377,96 @@ def test_the_pace_counts_from_where_a_fit_was_resumed():
     assert pace.rows_per_second(later, 20.0) == 10.0
     assert pace.seconds_left(later, 20.0) == 10.0
     assert pace.seconds_left(Progress(1, 1, 1100, 0.5, None, finished=False), 20.0) is None
+
+
+# -- the end of a fit ---------------------------------------------------------------------------
+
+
+def content(model):
+    """All that a model is, to compare bit by bit."""
+    parts = parts_of(model.learner_.snapshot())
+    return parts.header, {name: tensor.tobytes() for name, tensor in parts.tensors.items()}
+
+
+def sources(X, folder):
+    """The same rows as an array, a file, and pipes that end."""
+    _csv(folder / "x.csv", X)
+    yield open_stream(X)
+    yield open_stream(folder / "x.csv")
+    yield open_stream(iter(np.array_split(X, 7)))
+    yield open_stream(iter(X))
+
+
+ENDS = {
+    "paper": OMFB(3),
+    "factors": OnlineFactorAnalysis(3),
+    "temporal": OMFBImputer(temporal=True),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("n_rows", [300, 5000])  # all of them, or a sample, are seen at the end
+def test_arrays_files_and_pipes_end_with_the_same_model(tmp_path, name, missing, n_rows):
+    X, model = low_rank(n_rows, 8, missing=missing), clone(ENDS[name])
+    model.set_params(shuffle=False, max_iter=1, random_state=0)
+    models = [clone(model) for _ in range(4)]
+    for each, source in zip(models, sources(X, tmp_path), strict=True):
+        each.fit_source(source, block_rows=256)
+        each.learner_.feature_names = None  # those of the file
+    first = content(models[0])
+    assert all(content(each) == first for each in models[1:])
+    # Blocks of other lengths: the same up to rounding.
+    usual = [clone(model) for _ in range(4)]
+    for each, source in zip(usual, sources(X, tmp_path), strict=True):
+        each.fit_source(source)
+        each.learner_.feature_names = None
+        np.testing.assert_allclose(each.complete(X), models[0].complete(X), rtol=1e-6, atol=1e-9)
+    assert content(usual[0]) == content(usual[1])
+
+
+@pytest.mark.parametrize("n_rows", [300, 5000])
+def test_a_pipe_that_is_resumed_ends_with_the_same_bits(tmp_path, n_rows):
+    X = low_rank(n_rows, 8, missing=0.1)
+    model = OMFBImputer(3, random_state=0)
+    whole = clone(model)
+    whole.fit_source(open_stream(iter(X)), block_rows=64)
+    _stopped_after(
+        clone(model), open_stream(iter(X)), tmp_path / "c", n_rows // 64 - 1, block_rows=64
+    )
+    model.fit_source(open_stream(iter(X)), checkpoint=tmp_path / "c", resume=True, block_rows=64)
+    assert content(model) == content(whole)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sparse])
+@pytest.mark.parametrize("n_rows", [7, 20, 21, 500])
+def test_a_sample_does_not_depend_on_cuts_or_interrupts(rng, n_rows, kind):
+    X = np.arange(3.0 * n_rows).reshape(n_rows, 3) + 1.0
+    samples = []
+    for cuts in ([], [1, 2, 5, 300], list(range(1, n_rows))):
+        sample = RowSample(20)
+        for block in np.split(X, [cut for cut in cuts if cut < n_rows]):
+            changes = sample.changes(kind(block))
+            sample.apply(changes)
+            sample.apply(changes)
+            sample = RowSample(20, sample.rows(), sample.n_seen)  # as from a checkpoint
+        samples.append(dense_with_holes(sample.rows()))
+        assert sample.n_seen == n_rows
+    assert all(np.array_equal(sample, samples[0]) for sample in samples)
+    assert len(samples[0]) == min(n_rows, 20)
+    if n_rows <= 20:
+        assert np.array_equal(samples[0], X)
+
+
+def test_a_sample_is_uniform():
+    """Each row has the same chance, wherever it is."""
+    counts = np.zeros(10)
+    for first in range(2000):
+        sample = RowSample(10)
+        numbers = np.arange(100.0)[:, None]
+        sample.apply(sample.changes(np.roll(numbers, 7 * first, axis=0)))
+        counts += np.bincount(sample.rows()[:, 0].astype(int) // 10, minlength=10)
+    assert np.allclose(counts / counts.sum(), 0.1, atol=0.005)
 
 
 def test_blocks_without_a_row_are_no_data():

@@ -9,20 +9,22 @@ from contextlib import suppress
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from omfb import Info, Learner, OnlineFactorAnalysis, Rule
+from omfb import OMFB, Info, Learner, OnlineFactorAnalysis
 from omfb.core.broyden import engine as broyden
+from omfb.core.broyden.config import BroydenConfig
 from omfb.core.broyden.state import State
 from omfb.core.engines import ENGINES as BY_NAME
-from omfb.core.factor import init as head
-from omfb.core.factor.engine import Bayes
+from omfb.core.factor.engine import FactorEngine
+from omfb.core.prediction import Prediction
 from omfb.learner.records import Parts, parts_of, snapshot_of
-from omfb.learner.snapshot import Now, Snapshot
+from omfb.learner.snapshot import Learned, Snapshot
 from omfb.persistence import read_model, write_model
 
 from ..making import DECOMPOSITIONS, rows, sparse
 
-KINDS = pytest.mark.parametrize("kind", [broyden.Broyden, Bayes])
+KINDS = pytest.mark.parametrize("kind", [broyden.BroydenEngine, FactorEngine])
 
 
 class InterruptAt:
@@ -52,7 +54,10 @@ class InterruptAt:
 @pytest.fixture
 def small_head(monkeypatch):
     """Streams of the tests are short: they are to be old nevertheless."""
-    monkeypatch.setattr(head, "HEAD_ROWS", 20)
+    usual = FactorEngine.n_start_rows
+    monkeypatch.setattr(
+        FactorEngine, "n_start_rows", lambda self, *args: min(20, usual(self, *args))
+    )
 
 
 def _content(model):
@@ -92,11 +97,12 @@ def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(
     rng, kind, estimator, small_head
 ):
     X = rows(rng, 40, holes=0.0 if kind == "complete" else 0.3)
-    how = {**engine, "shrink": 2.0} if kind == "shrinking" else engine
-    model = OnlineFactorAnalysis(3, random_state=0, **how)
+    model = estimator(3, random_state=0)
+    if kind == "shrinking" and estimator is OMFB:
+        model.set_params(forget_factor=1.0, shrink=2.0)
     model.partial_fit(X[:4] if kind == "young" else X[:30])
     row = sparse(X[32:33]) if kind == "sparse" else X[32:33]
-    seen = _interrupted_everywhere(model, X[31:32], row, stride=3 if engine else 17)
+    seen = _interrupted_everywhere(model, X[31:32], row, stride=3 if estimator is OMFB else 17)
     assert not seen[0]
     assert seen[-1]
 
@@ -105,7 +111,7 @@ def test_an_interrupt_at_any_moment_leaves_the_old_or_the_new_model(
 def test_an_interrupt_amid_many_rows_leaves_the_old_or_the_new_model(rng, estimator, small_head):
     X = rows(rng, 60)
     model = estimator(3, random_state=0).partial_fit(X[:30])
-    seen = _interrupted_everywhere(model, X[30:31], X[31:], stride=7 if engine else 41)
+    seen = _interrupted_everywhere(model, X[30:31], X[31:], stride=7 if estimator is OMFB else 41)
     assert not seen[0]
     assert seen[-1]
 
@@ -114,7 +120,7 @@ def test_an_interrupt_amid_many_rows_leaves_the_old_or_the_new_model(rng, estima
 def test_a_failed_kernel_leaves_no_trace_in_the_second_copy(rng, monkeypatch, kind, small_head):
     """It has been written to when the error comes."""
     X = rows(rng, 60, holes=0.8)
-    learner, usual = (Learner(3, kind.rule_type(), engine=kind()) for _ in range(2))
+    learner, usual = (Learner(kind.name, 3) for _ in range(2))
     for row in X[:40]:
         learner.learn(row[None])
         usual.learn(row[None])
@@ -154,8 +160,8 @@ def test_threads_learn_one_after_the_other_and_see_whole_models(rng, estimator, 
     def use():
         while not stop.is_set():
             state = model.learner_.learned.state
-            C = state.C if getattr(state, "C_codes", None) is None else state.C_codes
-            if not np.allclose(C.T @ C, state.G, rtol=1e-6):
+            C, G = (state.C, state.G) if estimator is OMFB else (state.coding, state.batch.G)
+            if not np.allclose(C.T @ C, G, rtol=1e-6):
                 wrong.append(state.n_seen)
             if not np.isfinite(model.transform(X[:3])).all():
                 wrong.append("codes")
@@ -195,7 +201,7 @@ def test_no_row_is_lost_when_threads_begin_together(rng, estimator, small_head):
 @KINDS
 def test_what_is_held_stays_as_it_is_while_rows_are_learned(rng, kind, small_head):
     X = rows(rng, 60)
-    learner = Learner(3, kind.rule_type(), engine=kind())
+    learner = Learner(kind.name, 3)
     learner.learn(X[:30])
     held = learner.learned
     before = pickle.dumps(held)
@@ -207,14 +213,14 @@ def test_what_is_held_stays_as_it_is_while_rows_are_learned(rng, kind, small_hea
 def test_learners_that_share_a_past_do_not_disturb_each_other(rng):
     """Their dictionaries are the same array until they learn."""
     X = rows(rng, 80)
-    learner = Learner(3)
+    learner = Learner("broyden", 3)
     learner.learn(X[:30])
     others = []
     for row in X[30:60]:
         learner.learn(row[None])
         other = Learner.from_snapshot(learner.snapshot())
-        other.settle()  # no longer holds the very same thing, but the same array
-        another = learner.under(Rule(ridge=0.5))
+        other.close_head()  # no longer holds the very same thing, but the same array
+        another = learner.with_config(BroydenConfig(ridge=0.5))
         others += [(one, one.components) for one in (other, another)]
     for row in X[60:]:
         learner.learn(row[None])
@@ -226,21 +232,25 @@ def test_the_model_writes_into_its_dictionary_what_few_entries_change(rng):
     """Of other rows all features change: products make a new dictionary, and nothing is copied."""
     X = rows(rng, 60, holes=0.0)
     few = np.where(np.arange(X.shape[1]) == 0, X, np.nan)
-    model = Learner(3, Bayes.rule_type(), engine=Bayes())
+    model = Learner("factor", 3)
     model.learn(X)
-    assert [model.engine.writes(row) for row in (X[:1], few[:1], sparse(X[:1]))] == [0, 1, 1]
+    assert [model.engine.updates_in_place(row) for row in (X[:1], few[:1], sparse(X[:1]))] == [
+        0,
+        1,
+        1,
+    ]
     for row in (X[:1], few[:1], sparse(X[:1]), X[:1]):
-        before = model.now.state.C
+        before = model.learned.state.C
         copied = before.copy()
         model.learn(row)
         assert np.array_equal(before, copied)
-        assert model.now.state.C is not before
+        assert model.learned.state.C is not before
 
 
 def test_the_second_copy_is_used_and_never_grows_stale(rng):
     """Between single rows come blocks, which change all of the dictionary."""
     X = rows(rng, 90, 6000, holes=0.9)
-    learner = Learner(3)
+    learner = Learner("broyden", 3)
     learner.learn(X[:30])
     state = learner.learned.state
     addresses = set()
@@ -261,7 +271,7 @@ def test_the_second_copy_is_used_and_never_grows_stale(rng):
 def test_rows_one_by_one_equal_steps_that_copy(rng, holes, m):
     """The second copy is brought up to date for a part of the features only."""
     X = rows(rng, 60, m, holes=holes)
-    learner = Learner(3)
+    learner = Learner("broyden", 3)
     learner.learn(X[:30])
     state = learner.learned.state
     for number, row in enumerate(X[30:]):
@@ -272,7 +282,7 @@ def test_rows_one_by_one_equal_steps_that_copy(rng, holes, m):
 
 def test_learning_and_filling_is_learning_then_filling(rng):
     X = rows(rng, 60, holes=0.2)
-    one, two = Learner(3), Learner(3)
+    one, two = Learner("broyden", 3), Learner("broyden", 3)
     one.learn(X[:4])
     two.learn(X[:4])
     for row in X[4:]:
@@ -292,34 +302,35 @@ def _different(value):
     """A value of the same kind that is not the default."""
     if value is None:
         return np.arange(2.0)
-    if isinstance(value, Rule):
-        return Rule(0.5, 0.9, 0.25, 0.125, 2.0, 3, 4)
+    if isinstance(value, BroydenConfig):
+        return BroydenConfig(0.5, 0.9, 0.25, 0.125, 2.0, 3, 4)
     return type(value)(4)
 
 
 def test_every_field_of_a_state_survives_a_file(tmp_path):
     """A new field is saved without a word about it; if it is not, this fails."""
     C = np.arange(6.0).reshape(3, 2) + 1.0
-    state = State(rule=_different(Rule()), C=C, G=C.T @ C, S=np.eye(2))
-    given = {"rule", "C", "G", "S"}
+    state = State(config=_different(BroydenConfig()), C=C, G=C.T @ C, S=np.eye(2))
+    given = {"config", "C", "G", "S"}
     rest = {
         field.name: _different(getattr(state, field.name))
         for field in dataclasses.fields(State)
         if field.name not in given
     }
     state = dataclasses.replace(state, **rest)
-    snapshot = Snapshot(2, state.rule, "data", 0, None, broyden.BROYDEN, Now(state, Info(1.0, 4.0)))
+    learned = Learned(state, Info(1.0, 4.0))
+    snapshot = Snapshot(2, state.config, "data", 0, None, broyden.BROYDEN, learned)
     parts = parts_of(snapshot)
     write_model(tmp_path / "m", parts.header, parts.tensors)
-    loaded = snapshot_of(Parts(*read_model(tmp_path / "m"))).now
+    loaded = snapshot_of(Parts(*read_model(tmp_path / "m"))).learned
     assert loaded.totals == Info(1.0, 4.0)
     for field in dataclasses.fields(State):
         before, after = getattr(state, field.name), getattr(loaded.state, field.name)
         assert type(before) is type(after), field.name
         np.testing.assert_equal(after, before, err_msg=field.name)
-    for field in dataclasses.fields(Rule):
-        default = getattr(Rule(), field.name)
-        assert getattr(loaded.state.rule, field.name) != default, field.name
+    for field in dataclasses.fields(BroydenConfig):
+        default = getattr(BroydenConfig(), field.name)
+        assert getattr(loaded.state.config, field.name) != default, field.name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -333,21 +344,21 @@ class Noise:
 class OtherState:
     """As another engine may have it."""
 
-    rule: Rule
+    config: BroydenConfig
     C: np.ndarray
     noise: Noise
     mean: np.ndarray | None
     n_seen: int = 0
 
 
-class OtherEngine(broyden.Broyden):
+class OtherEngine(broyden.BroydenEngine):
     """Learns the sum of rows as its only atom."""
 
     name = "other"
     state_type = OtherState
 
-    def start(self, head, n_components, rule, init, seed):
-        return OtherState(rule, np.zeros((head.shape[1], 1)), Noise(np.ones(head.shape[1])), None)
+    def start(self, head, n_components, config, init, seed):
+        return OtherState(config, np.zeros((head.shape[1], 1)), Noise(np.ones(head.shape[1])), None)
 
     def step(self, state, rows, *, reuse):
         C = state.C + rows.sum(axis=0)[:, None]
@@ -356,13 +367,14 @@ class OtherEngine(broyden.Broyden):
         return state, np.ones((len(rows), 1)), Info(0.0, 1.0)
 
     def encode(self, state, rows):
-        return np.ones((len(rows), 1)), Info(0.0, 1.0)
+        return np.ones((len(rows), 1))
 
     def decode(self, state, codes):
         return codes * state.mean
 
-    def fill(self, state, rows):
-        return np.where(np.isnan(rows), self.decode(state, self.encode(state, rows)[0]), rows)
+    def predict(self, state, rows, *, std):
+        made = self.decode(state, self.encode(state, rows))
+        return Prediction(np.where(np.isnan(rows), made, rows))
 
     def check(self, state):
         if state.C.shape[1] != 1:
@@ -372,7 +384,7 @@ class OtherEngine(broyden.Broyden):
 def test_another_engine_learns_fills_and_is_saved_without_further_code(tmp_path, monkeypatch):
     other = OtherEngine()
     monkeypatch.setitem(BY_NAME, "other", other)
-    learner = Learner(1, engine=other)
+    learner = Learner("other", 1)
     X = np.arange(12.0).reshape(4, 3)
     learner.learn(X[:3])
     learner.learn(X[3:])
@@ -380,20 +392,26 @@ def test_another_engine_learns_fills_and_is_saved_without_further_code(tmp_path,
     write_model(tmp_path / "m", parts.header, parts.tensors)
     loaded = Learner.from_snapshot(snapshot_of(Parts(*read_model(tmp_path / "m"))))
     assert loaded.engine is other
-    assert loaded.now.state.noise.kind == "isotropic"
-    assert loaded.now.state.noise.floor is None
-    np.testing.assert_array_equal(loaded.now.state.noise.scales, np.ones(3))
+    assert loaded.learned.state.noise.kind == "isotropic"
+    assert loaded.learned.state.noise.floor is None
+    np.testing.assert_array_equal(loaded.learned.state.noise.scales, np.ones(3))
     np.testing.assert_array_equal(loaded.fill(np.full((1, 3), np.nan)), [[4.5, 5.5, 6.5]])
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("power", range(20, 301, 40))
 @pytest.mark.parametrize(
-    "given", [{}, {"temporal": True}, {**GIVEN, "smooth": 0.5, "shuffle": False}]
+    "new",
+    [
+        OnlineFactorAnalysis(3, random_state=0),
+        OnlineFactorAnalysis(3, temporal=True, random_state=0),
+        OMFB(3, smooth=0.5, shuffle=False, random_state=0),
+    ],
+    ids=["factors", "temporal", "paper"],
 )
-def test_rows_far_off_are_refused_or_leave_a_finite_dictionary(rng, dtype, power, given):
+def test_rows_far_off_are_refused_or_leave_a_finite_dictionary(rng, dtype, power, new):
     X = rng.normal(size=(200, 6)).astype(dtype)
-    model = OnlineFactorAnalysis(3, random_state=0, **given).fit(X)
+    model = clone(new).fit(X)
     with np.errstate(over="ignore"):
         far = (X[:3] * 10.0**power).astype(dtype)
     far[0, 1] = np.nan
@@ -406,9 +424,9 @@ def test_rows_far_off_are_refused_or_leave_a_finite_dictionary(rng, dtype, power
 
 
 def test_what_another_thread_learns_between_passes_is_kept(rng, small_head):
-    """`begin_pass` and `settle` change what there is when they have the lock, not before."""
+    """`begin_pass` and `close_head` change what there is when they have the lock, not before."""
     X = rows(rng, 200, holes=0.1)
-    for change in (Learner.begin_pass, Learner.settle):
+    for change in (Learner.begin_pass, Learner.close_head):
         learner = OnlineFactorAnalysis(3, random_state=0).partial_fit(X).learner_
         lock = learner._lock
 

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb import OMFBImputer, OnlineFactorAnalysis
 from omfb.formats import open_stream
 from omfb.learner import fit_stream
 from omfb.learner.fit_stream import StopFitting
@@ -46,7 +46,7 @@ def test_a_young_sparse_stream_is_saved_before_there_is_a_state(rng, tmp_path):
     X = rows(rng, 600, holes=0.5)
     model = OnlineFactorAnalysis(random_state=0).partial_fit(sparse(X[:30]))
     model.save(tmp_path / "m.omfb")
-    loaded = OMFB.load(tmp_path / "m.omfb")
+    loaded = OnlineFactorAnalysis.load(tmp_path / "m.omfb")
     assert loaded.n_samples_seen_ == 30
     for one in (model, loaded):
         one.partial_fit(sparse(X[30:]))
@@ -83,7 +83,7 @@ def test_a_column_that_begins_late_is_learned_however_the_stream_is_cut(rng):
     X[:, 3] *= 1e6
     for kind, cuts in ((np.asarray, [1, 699, 701, 720, 1100]), (sparse, [710])):
         whole = OMFBImputer(random_state=0).partial_fit(kind(X))
-        assert whole.learner_.state.known.all()
+        assert whole.learner_.state.features.known.all()
         model = OMFBImputer(random_state=0)
         for part in np.split(X, cuts):
             model.partial_fit(kind(part))

@@ -1,1 +1,1 @@
-"""What a fitted model is and how it learns from a stream: everything else wraps this."""
+"""`Learner`, and fits of a learner to a stream: what estimators, CLI and Dask wrap."""

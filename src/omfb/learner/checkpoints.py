@@ -1,4 +1,4 @@
-"""Checkpoints of a fit: when they are written, what they say, and whether this fit can use one."""
+"""Checkpoints of a fit: when they are written, what they hold, and which fits can use them."""
 
 import math
 import os
@@ -15,13 +15,22 @@ from ..persistence import ModelFileError, locked, read_model, write_model
 from ..persistence.modelfile import Tensors
 from ..streams import Position, Source
 from .learner import Learner
-from .records import FAULTS, Parts, parts_of, snapshot_of
+from .records import (
+    FAULTS,
+    Parts,
+    not_written_by_omfb,
+    parts_of,
+    rows_of,
+    rows_parts,
+    snapshot_of,
+)
+from .row_sample import RowSample
 from .snapshot import Snapshot
 
 # A checkpoint that takes long is written less often, so that it never costs more than 2 %.
 LONGEST_SHARE = 0.02
 SECONDS = {"s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
-# Of NumPy's Mersenne Twister.
+# Words of NumPy's Mersenne Twister.
 KEY_LENGTH = 624
 
 
@@ -31,12 +40,12 @@ class CheckpointError(ValueError):
     Attributes
     ----------
     problem : str
-        What is wrong, without a word on what to do: that depends on who asks.
+        What is wrong, without advice: that depends on the interface.
     kind : {"exists", "finished", "parameters", "data"}
     """
 
     ADVICE: ClassVar = {
-        "exists": "Pass resume=True to go on from it, or delete it.",
+        "exists": "Pass resume=True to continue from it, or delete it.",
         "finished": "Load it as a model.",
         "parameters": "Use the parameters that it began with, or another checkpoint.",
         "data": "Give the same data, or another checkpoint.",
@@ -48,8 +57,8 @@ class CheckpointError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where a fit is, after a block: with the model, all that is needed to go on.
+class FitPosition:
+    """Where a fit is, after a block: with the model, all that is needed to continue.
 
     Attributes
     ----------
@@ -80,7 +89,7 @@ class Place:
         return cls(1, rng.get_state(legacy=False), None, np.ones(n_features, dtype=bool))
 
     def parts(self, tensors: Tensors) -> dict[str, Any]:
-        """As a header can hold it; what is unseen goes to the tensors."""
+        """As a header can hold it; the unseen features go to the tensors."""
         tensors["training.unseen"] = self.unseen.astype(np.uint8)
         state = self.random["state"]
         return {
@@ -98,12 +107,12 @@ class Place:
 
     @classmethod
     def of(cls, header: dict[str, Any], tensors: Tensors) -> Self | None:
-        """The place that a checkpoint tells; None for a model whose fit has ended.
+        """The position that a checkpoint holds; None for a model whose fit has ended.
 
         Raises
         ------
         ModelFileError
-            If it tells something that no fit can have written.
+            If it holds something that no fit can have written.
         """
         training = header.get("training")
         if training is None:
@@ -134,7 +143,7 @@ class Place:
 
 
 def _random_state(random: dict[str, Any]) -> dict[str, Any]:
-    """The generator's state, which NumPy takes unchecked: a wrong one ends the process."""
+    """The generator's state. NumPy does not check it: a wrong one would end the process."""
     key, pos, has_gauss, gauss = (random[name] for name in ("key", "pos", "has_gauss", "gauss"))
     fits = isinstance(key, list) and len(key) == KEY_LENGTH
     require(fits and all(type(word) is int and 0 <= word < 2**32 for word in key), "random key")
@@ -149,7 +158,7 @@ def _random_state(random: dict[str, Any]) -> dict[str, Any]:
 
 
 class Checkpoints:
-    """Writes what is learned to a file every now and then; does nothing without a file.
+    """Saves a model to a file from time to time; does nothing without a file.
 
     Used as a context, it holds the file's lock.
 
@@ -159,9 +168,9 @@ class Checkpoints:
     every : str
         "30s" or "10000rows".
     header : dict
-        What the file says besides the learner.
+        What the file holds besides the learner.
     source : Source or None, default=None
-        The data, whose fingerprint the file tells.
+        The data, whose fingerprint the file holds.
     resume : bool, default=False
         Whether the file may exist already.
     """
@@ -207,13 +216,19 @@ class Checkpoints:
             return n_rows - self._rows_then >= self._rows
         return time.monotonic() >= self._due
 
-    def save(self, snapshot: Snapshot, place: Place | None = None, **more: Any) -> None:
+    def save(
+        self, snapshot: Snapshot, place: FitPosition | None = None,
+        sample: RowSample | None = None, **more: Any,
+    ) -> None:  # fmt: skip
         """Write what was learned, and where the fit or the pipe is."""
         if self.path is None:
             return
         began = time.monotonic()
         parts = parts_of(snapshot)
         training = None if place is None else place.parts(parts.tensors)
+        if training is not None and sample is not None and len(sample):
+            kind = rows_parts(sample.rows(), "head.sample", parts.tensors)
+            training |= {"sample": kind, "sampled_from": sample.n_seen}
         header = {**self.header, **parts.header, "training": training, **more}
         write_model(self.path, header, parts.tensors)
         ended = time.monotonic()
@@ -221,21 +236,26 @@ class Checkpoints:
         self._rows_then = snapshot.n_seen
 
 
-def resumed(learner: Learner, saver: Checkpoints, source: Source, max_iter: int) -> Place:
-    """Make the learner what its checkpoint holds; return the place, if it is of this very fit."""
+def resumed(
+    learner: Learner, saver: Checkpoints, source: Source, max_iter: int
+) -> tuple[FitPosition, RowSample]:
+    """Restore the learner from a checkpoint of this very fit; return its position and sample."""
     path = saver.path
     assert path is not None
     parts = Parts(*read_model(path))
     try:
-        place = Place.of(parts.header, parts.tensors)
+        place = FitPosition.of(parts.header, parts.tensors)
         before = snapshot_of(parts)
+        sample = _sample(learner, parts, source.n_features)
     except ModelFileError as error:
         raise ModelFileError(f"{path}: {error}") from error
     if place is None:
-        raise CheckpointError("finished", f"{path}: a finished model, no checkpoint to go on from")
-    _check_parameters(path, parts.header.get("parameters"), saver.header.get("parameters"))
+        raise CheckpointError(
+            "finished", f"{path}: a finished model, not a checkpoint to continue from"
+        )
     if before.engine.name != learner.engine.name:
-        raise CheckpointError("parameters", f"{path}: began with another config")
+        raise CheckpointError("parameters", f"{path}: began with another algorithm")
+    _check_parameters(path, parts.header.get("parameters"), saver.header.get("parameters"))
     if not _same_init(before.init, learner.init):
         raise CheckpointError("parameters", f"{path}: began with another init")
     if not _same_data(parts.header, saver.header["source"], before, source):
@@ -249,14 +269,30 @@ def resumed(learner: Learner, saver: Checkpoints, source: Source, max_iter: int)
             f"{path}: a checkpoint that omfb cannot have written ({error})."
         ) from error
     learner.restore(before)
-    return place
+    return place, sample
 
 
-def _check_parameters(path: Any, before: Any, now: dict[str, Any] | None) -> None:
+def _sample(learner: Learner, parts: Parts, n_features: int) -> RowSample:
+    """The sample of the pass that a checkpoint holds."""
+    size, training = learner.engine.n_finalize_rows(n_features), parts.header.get("training")
+    if training is None or training.get("sample") is None:
+        return RowSample(size)
+    try:
+        rows = rows_of(training["sample"], "head.sample", parts.tensors, n_features)
+        n_seen = training["sampled_from"]
+        require(type(n_seen) is int and rows.shape[0] == min(size, n_seen), "its sample")
+    except FAULTS as error:
+        raise not_written_by_omfb(error) from error
+    return RowSample(size, rows, n_seen)
+
+
+def _check_parameters(
+    path: str | os.PathLike[str], before: Any, now: dict[str, Any] | None
+) -> None:
     if now is None or not isinstance(before, dict):
         return
     for name, value in now.items():
-        # What is shown changes nothing, and what the version that wrote it did not have, either.
+        # Neither `verbose` nor a parameter that an older version did not have changes the result.
         if name == "verbose" or name not in before:
             continue
         old = before[name]
@@ -273,11 +309,11 @@ def _same_init(before: Any, now: Any) -> bool:
 def _same_data(
     header: dict[str, Any], now: dict[str, Any], before: Snapshot, source: Source
 ) -> bool:
-    """Whether all that the checkpoint tells of its data is so; older ones tell less."""
-    told = header.get("source")
-    if not isinstance(told, dict) or told.get("n_features") != source.n_features:
+    """Whether all that the checkpoint holds of its data is so; older ones hold less."""
+    saved = header.get("source")
+    if not isinstance(saved, dict) or saved.get("n_features") != source.n_features:
         return False
-    same = all(now.get(name) == value for name, value in told.items())
+    same = all(now.get(name) == value for name, value in saved.items())
     return same and before.feature_names == source.feature_names
 
 

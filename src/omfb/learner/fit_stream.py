@@ -9,21 +9,21 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..core.engine import Rows
 from ..streams import DataError, Position, Source, errors_about, prefetched, rows_per_block
 from ..streams.base import Blocks, SourceLostError, observed_features
 from ..streams.prefetch import AHEAD
-from .checkpoints import Checkpoints, Place, resumed
+from .checkpoints import Checkpoints, FitPosition, resumed
 from .learner import Learner
+from .row_sample import NO_CHANGES, Changes, RowSample
 from .snapshot import Snapshot
 
-# Enough to hide what a step costs beside its rows, few enough to lose.
+# Rows of a pipe to wait for: enough to hide the overhead of a step, few enough to lose.
 PIPE_ROWS = 256
-# What is read ahead stays within this, but for one block.
+# Size of the blocks that are read ahead, except for one.
 AHEAD_BYTES = 1 << 26
-# Rows of a block that an engine takes best, and how large such a block may be.
+# Rows of a block that suit an engine's batches, and how large such a block may be.
 WHOLE_BATCHES, WHOLE_BYTES = 256, 1 << 24
-# Rows in time that the engine is shown at the end.
-LAST_ROWS = 2048
 
 
 class StopFitting(Exception):  # noqa: N818
@@ -32,7 +32,7 @@ class StopFitting(Exception):  # noqa: N818
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a fit is, as `on_block` is told after each block.
+    """How far a fit is, for `on_block` after each block.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Progress:
     error : float
         Relative error over the pass so far.
     done : float or None
-        Share of the whole fit; None where nobody knows.
+        Share of the whole fit; None if it is unknown.
     finished : bool
     """
 
@@ -56,20 +56,20 @@ class Progress:
 
 
 class Passes(Protocol):
-    """Who is told of passes, and may ask to stop after one."""
+    """An observer of passes, which may ask to stop after one."""
 
     def begin(self) -> Any:
-        """A pass begins; what is returned is given back when it ends."""
+        """A pass begins; `end` receives what is returned."""
 
     def end(self, task: Any, number: int) -> bool:
-        """The pass of this number, from 1, has ended: True is to stop."""
+        """The pass of this number, from 1, has ended; True asks to stop."""
 
     def finish(self) -> None:
-        """There are no more."""
+        """The fit has ended."""
 
 
 Learn = Callable[[Learner, Any, NDArray[np.bool_]], NDArray[np.bool_]]
-"""Lets a learner learn from a block; from features unseen before it, gives those unseen still."""
+"""Lets a learner learn from a block; maps features unobserved before it to those after it."""
 
 
 def learn_block(learner: Learner, block: Any, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -79,11 +79,12 @@ def learn_block(learner: Learner, block: Any, unseen: NDArray[np.bool_]) -> NDAr
 
 
 @dataclass(frozen=True, slots=True)
-class _At:
-    """A model and its place, which belong together, exchanged as one thing."""
+class _Point:
+    """A model, its position in the fit and the last changes of the sample, replaced as a whole."""
 
-    place: Place
+    position: FitPosition
     snapshot: Snapshot
+    changes: Changes = NO_CHANGES
 
 
 def fit_stream(
@@ -101,11 +102,14 @@ def fit_stream(
     on_block: Callable[[Progress], object] | None = None,
     passes: Passes | None = None,
     learn: Learn = learn_block,
-) -> Place:
+    block_rows: int | None = None,
+) -> FitPosition:
     """Let a learner learn by passes over a source.
 
-    A pipe gives one pass, in the order it comes. A fit that is resumed ends with the very same
-    model, bit for bit, as one that was not interrupted.
+    A pipe gives one pass, in the order it comes; a file that is piped ends with the same model as
+    one pass over the file with ``shuffle=False``: up to rounding, as blocks of pipes are shorter,
+    or bit for bit with the same `block_rows`. A fit that is resumed ends with the same model, bit
+    for bit, as one that was not interrupted.
 
     Parameters
     ----------
@@ -121,109 +125,140 @@ def fit_stream(
     rng : RandomState, default=RandomState(0)
         Draws the order.
     checkpoint : path or None, default=None
-        File to keep what is learned in.
+        File to save the model to.
     every : str, default="30s"
         How often: "30s", "5m", "1h" or "10000rows".
     resume : bool, default=False
-        Go on from the checkpoint, if there is one.
+        Continue from the checkpoint, if there is one.
     header : dict or None, default=None
-        What the checkpoint says besides; "parameters" in it must be the same to resume.
+        What else the checkpoint holds; its "parameters" must be the same to resume.
     on_block : callable or None, default=None
         Called with a `Progress` after each block; may raise `StopFitting`.
     passes : Passes or None, default=None
-        Told of each pass.
+        Notified of each pass.
     learn : Learn, default=learn_block
-        How blocks are learned from, if they are no rows.
+        How to learn from blocks that are not rows.
+    block_rows : int or None, default=None
+        Rows of a block, rounded up to a multiple of the batch size. None is some 4 MB; of a pipe
+        it is fewer, so that few rows are lost with it.
 
     Returns
     -------
-    place : Place
+    position : FitPosition
         Where the fit has ended: the number of passes, and features never observed.
     """
     if not source.rereadable and max_iter > 1:
         raise ValueError(f"{source.name} can be read once only: max_iter must be 1.")
     with Checkpoints(checkpoint, every, header or {}, source, resume=resume) as saver:
         rng = np.random.RandomState(0) if rng is None else rng
-        at = _At(Place.first(rng, source.n_features), learner.snapshot())
+        point = _Point(FitPosition.first(rng, source.n_features), learner.snapshot())
+        sample = RowSample(learner.engine.n_finalize_rows(source.n_features))
         if saver.exists:
-            rng = np.random.RandomState(0)  # the caller's is left alone
-            at = _At(resumed(learner, saver, source, max_iter), learner.snapshot())
-        fit = _Fit(learner, source, max_iter, tol, shuffle, rng, saver, on_block, learn, at)
+            rng = np.random.RandomState(0)  # the caller's stays as it is
+            position, sample = resumed(learner, saver, source, max_iter)
+            point = _Point(position, learner.snapshot())
+        fit = _Fit(
+            learner,
+            source,
+            max_iter,
+            tol,
+            shuffle,
+            rng,
+            saver,
+            on_block,
+            learn,
+            point,
+            sample,
+            block_rows,
+        )
         idle_before = source.on_idle
         try:
             fit.run(passes)
         except (StopFitting, KeyboardInterrupt, SourceLostError):
-            if fit.at.snapshot.n_seen:
-                with suppress(SourceLostError):  # what is learned may be lost with it
-                    saver.save(fit.at.snapshot, fit.at.place)
+            if fit.point.snapshot.n_seen:
+                with suppress(SourceLostError):  # a sharded model may be lost with its cluster
+                    fit.save()
             raise
         finally:
             source.on_idle = idle_before
-        return fit.at.place
+        return fit.point.position
 
 
 class _Fit:
-    """A fit on its way."""
+    """A fit that is running."""
 
     def __init__(
         self, learner: Learner, source: Source, max_iter: int, tol: float, shuffle: bool | str,
         rng: np.random.RandomState, saver: Checkpoints,
-        on_block: Callable[[Progress], object] | None, learn: Learn, at: _At,
+        on_block: Callable[[Progress], object] | None, learn: Learn, point: _Point,
+        sample: RowSample, block_rows: int | None,
     ) -> None:  # fmt: skip
         self._learner, self._source, self._saver = learner, source, saver
         self._max_iter, self._tol, self._shuffle = max_iter, tol, shuffle
-        self._rng, self._on_block, self._learn, self.at = rng, on_block, learn, at
+        self._rng, self._on_block, self._learn = rng, on_block, learn
+        self.point, self._sample, self._block_rows = point, sample, block_rows
 
     def run(self, passes: Passes | None) -> None:
-        self._rng.set_state(self.at.place.random)
+        self._rng.set_state(self.point.position.random)
         self._source.on_idle = self._between_blocks
-        while not self.at.place.finished:
+        while not self.point.position.finished:
             task = None if passes is None else passes.begin()
             self._pass()
-            stop = passes is not None and passes.end(task, self.at.place.number)
+            stop = passes is not None and passes.end(task, self.point.position.number)
             self._end_pass(stop)
         if passes is not None:
             passes.finish()
-        self._saver.save(self.at.snapshot, self.at.place)
+        self.save()
+
+    def save(self) -> None:
+        """Write a checkpoint of the last point."""
+        point = self.point
+        self._sample.apply(point.changes)
+        sampled = self._learn is learn_block and not point.position.finished
+        self._saver.save(point.snapshot, point.position, self._sample if sampled else None)
 
     def _finalize(self) -> None:
-        """Let the learner find what only the end of a fit can tell."""
+        """Let the learner do what only the end of a fit can do."""
         learner, source = self._learner, self._source
-        if not source.rereadable:
-            return
-        learner.finalize(
-            lambda: source.some_rows(learner.engine.n_finalize_rows(source.n_features)),
-            lambda: source.last_rows(LAST_ROWS),
-        )
+        config, n_features = learner.config, source.n_features
+        size = learner.engine.n_finalize_rows(n_features)
+        n_last = max(1, learner.engine.n_last_rows(config, n_features))
+        self._sample.apply(self.point.changes)
+
+        def sample() -> Rows:
+            # All rows of a short table are needed in their order, which passes may shuffle.
+            in_order = source.rereadable and self._sample.n_seen <= size
+            return source.some_rows(size) if in_order else self._sample.rows()
+
+        def last_rows() -> Rows:
+            return source.last_rows(n_last) if source.rereadable else learner.last_rows
+
+        learner.finalize(sample, last_rows)
 
     def _pass(self) -> None:
-        place = self.at.place
+        place = self.point.position
         blocks = self._blocks(place.position)
-        if place.position is None and place.number > 1:
-            self._learner.begin_pass()
+        if place.position is None:
+            self._sample = RowSample(self._learner.engine.n_finalize_rows(self._source.n_features))
+            if place.number > 1:
+                self._learner.begin_pass()
         unseen = place.unseen
-        with closing(blocks):  # what was begun for the next block ends, whatever happens in this
+        with closing(blocks):  # whatever happens, reading ahead ends
             for block, position in blocks:
                 rows = block if self._learn is learn_block else None
                 with errors_about(self._source, rows, position):
                     unseen = self._learn(self._learner, block, unseen)
                 place = replace(place, position=position, unseen=unseen)
-                self.at = _At(place, self._learner.snapshot())
+                self._sample.apply(self.point.changes)
+                changes = NO_CHANGES if rows is None else self._sample.changes(rows)
+                self.point = _Point(place, self._learner.snapshot(), changes)
                 self._between_blocks()
         if self._learner.n_seen == 0:
             raise DataError(f"{self._source.name}: no rows.")
         self._learner.close_head()
 
     def _blocks(self, position: Position) -> Blocks:
-        source, learner = self._source, self._learner
-        batch_size = learner.engine.batch_size(learner.config)
-        length = rows_per_block(source.n_features, source.dtype, batch_size)
-        if WHOLE_BATCHES % batch_size == 0 and (
-            WHOLE_BATCHES * source.n_features * source.dtype.itemsize <= WHOLE_BYTES
-        ):
-            length = max(length, WHOLE_BATCHES)
-        if not source.rereadable:
-            length = min(length, self._rows_of_a_pipe(batch_size))
+        source, length = self._source, self._block_length()
         shuffle = self._shuffle if source.rereadable else False
         blocks = source.blocks(length, shuffle, self._rng, position)
         if not source.worth_prefetching:
@@ -232,8 +267,20 @@ class _Fit:
         most = max(1, min(AHEAD, AHEAD_BYTES // block_bytes))
         return prefetched(blocks, source.idle, most)
 
+    def _block_length(self) -> int:
+        source, learner = self._source, self._learner
+        batch_size = learner.engine.batch_size(learner.config)
+        if self._block_rows is not None:
+            return -(-self._block_rows // batch_size) * batch_size
+        length = rows_per_block(source.n_features, source.dtype, batch_size)
+        if WHOLE_BATCHES % batch_size == 0 and (
+            WHOLE_BATCHES * source.n_features * source.dtype.itemsize <= WHOLE_BYTES
+        ):
+            length = max(length, WHOLE_BATCHES)
+        return length if source.rereadable else min(length, self._rows_of_a_pipe(batch_size))
+
     def _rows_of_a_pipe(self, batch_size: int) -> int:
-        """Rows of a pipe to wait for: those that came and are not learned yet are lost with it.
+        """Rows of a pipe to wait for: those that have come but are not learned are lost with it.
 
         The number does not depend on how fast they come, as a fit that is resumed must cut the
         pipe into the same blocks. It is a multiple of the batch size.
@@ -249,27 +296,27 @@ class _Fit:
 
     def _end_pass(self, stop: bool) -> None:
         """Go to the beginning of the next pass, or to the end."""
-        place, error = self.at.place, self._learner.error
+        place, error = self.point.position, self._learner.error
         gained = place.error_before - error
-        if self._learner.scores_next_rows or gained != 0.0:  # else nothing was judged in this pass
+        if self._learner.scores_next_rows or gained != 0.0:  # else this pass held nothing out
             stop = stop or (self._tol > 0.0 and gained < self._tol * place.error_before)
         if stop or place.number >= self._max_iter:
             self._finalize()
             place = replace(place, finished=True)
         else:
             random = self._rng.get_state(legacy=False)
-            place = Place(place.number + 1, random, None, place.unseen, error_before=error)
-        self.at = _At(place, self._learner.snapshot())
+            place = FitPosition(place.number + 1, random, None, place.unseen, error_before=error)
+        self.point = _Point(place, self._learner.snapshot())
         self._between_blocks()
 
     def _between_blocks(self) -> None:
-        place, snapshot = self.at.place, self.at.snapshot
+        place, snapshot = self.point.position, self.point.snapshot
         if not place.finished and self._saver.is_due(snapshot.n_seen):
-            self._saver.save(snapshot, place)
+            self.save()
         if self._on_block is not None:
             self._on_block(self._progress(place, snapshot))
 
-    def _progress(self, place: Place, snapshot: Snapshot) -> Progress:
+    def _progress(self, place: FitPosition, snapshot: Snapshot) -> Progress:
         within = self._source.fraction(place.position)
         done = None if within is None else (place.number - 1 + within) / self._max_iter
         return Progress(

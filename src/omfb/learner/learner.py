@@ -8,14 +8,14 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.blocks import UnusableError, check_finite, too_large
-from ..core.checks import checked_count, checked_level, shown
+from ..core.blocks import check_finite, too_large
+from ..core.checks import checked_count, shown
 from ..core.engine import GetRows, Init, Rows
 from ..core.engines import ENGINES, AnyConfig, AnyEngine
-from ..core.finite import is_ordinary, made_finite, quiet, within_range
+from ..core.finite import is_ordinary, quiet
 from ..core.info import Info
-from ..core.prediction import Prediction
 from .double_buffer import DoubleBuffer, observed_features
+from .predictor import Predictor
 from .row_blocks import joined, together
 from .snapshot import NO_ENERGY, Learned, Snapshot
 
@@ -24,7 +24,7 @@ ORDINARY_CODE = 1e8
 _NEVER = (None, None, None)
 
 
-class Learner:
+class Learner(Predictor):
     """A model that learns from rows, codes them and fills what is missing in them.
 
     Learning is all or nothing: whatever is raised at whatever moment, the model is the one before
@@ -162,13 +162,6 @@ class Learner:
         """Whether the next rows contribute to `error`; later passes over complete rows may not."""
         return self.engine.scores_next_rows(self.state)
 
-    @property
-    def components(self) -> NDArray[Any]:
-        """The dictionary, an atom in a row."""
-        state = self.state
-        with quiet():
-            return within_range(self.engine.components(state))
-
     # -- learning ---------------------------------------------------------------------------
 
     def learn(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[Any] | None:
@@ -235,91 +228,6 @@ class Learner:
             count = self.engine.n_last_rows(state.config, len(state.C))
             last = (rows[0][-count:],) if rows else learned.last
             self._learned = replace(learned, state=state, last=last)
-
-    # -- using ------------------------------------------------------------------------------
-
-    def encode(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[Any]:
-        """Codes of rows, in the dictionary's type, whose range bounds them."""
-        state = self.state_for(config)
-        with quiet():
-            codes = self.engine.encode(state, rows)
-            return made_finite(codes.astype(state.C.dtype, copy=False), rows)
-
-    def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
-        """Rows from their codes, in the dictionary's type, whose range bounds them."""
-        rows = self.engine.decode(self.state, codes)
-        if not np.isfinite(rows).all() and not np.isfinite(codes).all():
-            raise UnusableError("contains NaN or infinity, but codes are finite numbers.")
-        return made_finite(rows, codes)
-
-    def fill(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[Any]:
-        """The rows as an array in which missing entries are filled; observed ones stay."""
-        return self.predict(rows, config).mean
-
-    def predict(
-        self, rows: Rows, config: AnyConfig | None = None, *, std: bool = False
-    ) -> Prediction:
-        """The filled rows and, with `std`, the standard deviation of each entry.
-
-        Raises
-        ------
-        UnsupportedError
-            With `std`, if the algorithm estimates no noise.
-        """
-        state = self.state_for(config)
-        with quiet():
-            prediction = self.engine.predict(state, rows, std=std)
-        spread = prediction.spread
-        return replace(
-            prediction,
-            mean=made_finite(prediction.mean, rows),
-            spread=None if spread is None else made_finite(spread, rows),
-        )
-
-    def interval(
-        self, rows: Rows, level: float, config: AnyConfig | None = None
-    ) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Bounds that contain each missing entry with a probability of about `level`."""
-        return self.predict(rows, config, std=True).interval(checked_level("level", level))
-
-    def sample(
-        self, rows: Rows, n: int, rng: np.random.Generator, config: AnyConfig | None = None
-    ) -> NDArray[Any]:
-        """n joint draws of the missing entries of rows: (n, n_rows, n_features)."""
-        state = self.state_for(config)
-        with quiet():
-            return made_finite(self.engine.sample(state, rows, n, rng), rows)
-
-    def log_likelihood(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[np.float64]:
-        """Log-likelihood of the observed entries of each row."""
-        state = self.state_for(config)
-        with quiet():
-            return made_finite(self.engine.log_likelihood(state, rows), rows)
-
-    def forecast(self, steps: int, config: AnyConfig | None = None) -> Prediction:
-        """The rows that follow the last one that was learned from."""
-        return self.engine.forecast(self.state_for(config), steps)
-
-    def outlier_entries(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Row and feature of each entry of rows that counts as an outlier."""
-        return self.engine.outlier_entries(self.state, rows)
-
-    def score_held_out(self, rows: Rows, config: AnyConfig | None = None) -> Info:
-        """Energies of held-out entries and of their errors, each row predicted from its rest."""
-        state = self.state
-        if config is not None:
-            state = self.engine.with_config(state, config)
-        with quiet():
-            return self.engine.score_held_out(state, rows)
-
-    @property
-    def is_temporal(self) -> bool:
-        """Whether rows are filled from their neighbours in time."""
-        return self.engine.is_temporal(self.state_for())
-
-    def describe(self) -> dict[str, Any]:
-        """Facts about the model, by name."""
-        return self.engine.describe(self.state_for())
 
     # -- copies -----------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""What a user sees of a fit: a bar in terminals and notebooks, or a line for each pass."""
+"""Progress of a fit for users: a bar in terminals and notebooks, or a line for each pass."""
 
 import logging
 import time
@@ -18,11 +18,11 @@ OnBlock = Callable[[Progress], None]
 
 @contextmanager
 def shown_progress(max_iter: int, verbose: Any) -> Iterator[OnBlock | None]:
-    """Show a fit while it goes on; gives what to call after each block.
+    """Show the progress of a fit; gives the function to call after each block.
 
-    Without `verbose` nothing is shown. Where no bar can be, and nobody has configured logging, the
-    lines that are logged for each pass are printed as long as the fit goes on, and not longer:
-    logging that is configured later prints them once.
+    Without `verbose` nothing is shown. Without a bar, and unless logging is configured, the lines
+    that are logged for each pass are printed during the fit, and only then: logging that is
+    configured later prints them once.
     """
     if not verbose:
         yield None
@@ -48,7 +48,7 @@ def shown_progress(max_iter: int, verbose: Any) -> Iterator[OnBlock | None]:
 
 
 def bar_where_seen(max_iter: int) -> "Bar | None":
-    """A bar if somebody can see it: in a terminal or a notebook, and Rich is installed."""
+    """A bar in a terminal or a notebook, if Rich is installed; else None."""
     try:
         from rich.console import Console
     except ModuleNotFoundError:
@@ -99,7 +99,7 @@ class Bar:
         self._bar.console.print(message, markup=False, highlight=False)
 
     def update(self, progress: Progress) -> None:
-        """Show how far the fit is, if it is time to or it is the last time."""
+        """Show the progress, at most five times a second, and at the end."""
         now = time.monotonic()
         self._pace.note(progress, now)
         if now - self._shown < SECONDS_PER_FRAME and not progress.finished:
@@ -118,7 +118,7 @@ class Bar:
 
 
 class Pace:
-    """How fast a fit is since it began or was resumed."""
+    """The rate of a fit since it began or was resumed."""
 
     def __init__(self) -> None:
         self._began: float | None = None
@@ -126,7 +126,7 @@ class Pace:
         self._done = 0.0
 
     def note(self, progress: Progress, now: float) -> None:
-        """Begin to count at the first call."""
+        """Start counting at the first call."""
         if self._began is None:
             self._began, self._rows, self._done = now, progress.n_rows, progress.done or 0.0
 
@@ -136,7 +136,7 @@ class Pace:
         return (progress.n_rows - self._rows) / seconds if seconds > 0.0 else None
 
     def seconds_left(self, progress: Progress, now: float) -> float | None:
-        """About how long it will take; None where nobody knows."""
+        """About how long it will take; None if that is unknown."""
         if progress.done is None or progress.done <= self._done:
             return None
         seconds = now - (self._began or now)

@@ -1,4 +1,4 @@
-"""A snapshot as a header and tensors, as model files and checkpoints hold it, and back."""
+"""Snapshots to headers and tensors, as model files and checkpoints hold them, and back."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.checks import LARGEST_COUNT
-from ..core.engine import Init
+from ..core.engine import Init, Rows
 from ..core.engines import ENGINES
 from ..core.info import Info
 from ..core.require import require
@@ -21,13 +21,13 @@ from .snapshot import Learned, Snapshot
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 LARGEST_SEED = 2**64 - 1
-# What reading a header that means nothing can raise.
+# What reading a damaged header can raise.
 FAULTS = (KeyError, TypeError, ValueError, AttributeError, OverflowError, IndexError)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a file holds: a header that JSON can hold, and arrays by their names."""
+    """The content of a file: a header for JSON, and arrays by their names."""
 
     header: dict[str, Any]
     tensors: Tensors
@@ -59,7 +59,7 @@ def parts_of(snapshot: Snapshot) -> Parts:
             "residual": plain(learned.totals.residual, "residual"),
             "energy": plain(learned.totals.energy, "energy"),
         },
-        "head": _head_parts(learned.head, tensors),
+        "head": None if learned.head is None else rows_parts(learned.head, "head", tensors),
     }
     if learned.last:
         tensors["head.last"] = together(learned.last)
@@ -67,12 +67,12 @@ def parts_of(snapshot: Snapshot) -> Parts:
 
 
 def snapshot_of(parts: Parts) -> Snapshot:
-    """The snapshot that the parts are of, each part checked against the others.
+    """The snapshot that the parts hold, each part checked against the others.
 
     Raises
     ------
     ModelFileError
-        If they are of none.
+        If no learner can have had it.
     """
     try:
         return _snapshot(parts.header, parts.tensors)
@@ -81,7 +81,7 @@ def snapshot_of(parts: Parts) -> Snapshot:
 
 
 def not_written_by_omfb(error: Exception) -> ModelFileError:
-    """The error that says so, with the reason in one line."""
+    """The error of a damaged file, with the reason in one line."""
     reason = " ".join(str(error).split())[:200]
     return ModelFileError(f"not a model that omfb can have written ({reason}).")
 
@@ -102,7 +102,7 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         state = unflatten(engine.state_type, header["state"], tensors, "state")
         engine.check(state)
         n_features, config = len(state.C), state.config
-    else:  # of a young stream the first rows are all that is known
+    else:  # a young stream has only its first rows
         config = unflatten(engine.config_type, header["config"], tensors, "config")
         require(header["head"] in ("dense", "sparse"), "neither a state nor first rows")
         dense = header["head"] == "dense"
@@ -110,25 +110,25 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
     n_components = about["n_components"]
     known = n_components is None or type(n_components) is int
     most = LARGEST_COUNT if known and n_components is not None else 1
-    require(known and 1 <= (n_components or 1) <= most, "a number of components that is none")
+    require(known and 1 <= (n_components or 1) <= most, "its number of components")
     if n_components is not None and state is not None:
         require(engine.n_components(state) <= n_components, "its dictionary has another size")
     init = tensors["learner.init"] if about["init"] is None else about["init"]
-    require(isinstance(init, np.ndarray) or init in ("data", "random"), "no such start")
+    require(isinstance(init, np.ndarray) or init in ("data", "random"), "its first dictionary")
     names = about["feature_names"]
     if names is not None:
         fit = len(names) == n_features and all(type(name) is str for name in names)
         require(fit and type(names) is list, "its feature names do not fit its dictionary")
     seed = about["seed"]
-    require(type(seed) is int and 0 <= seed <= LARGEST_SEED, "a seed that is none")
+    require(type(seed) is int and 0 <= seed <= LARGEST_SEED, "its seed")
     totals = unflatten(_Energies, header["totals"], tensors, "totals")
     require(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
     info = Info(totals.residual, totals.energy)
-    require(math.isfinite(info.error), "an error beyond all numbers")
+    require(math.isfinite(info.error), "an infinite error")
     learned = Learned(
         state,
         info,
-        _head(header["head"], tensors, n_features),
+        None if header["head"] is None else rows_of(header["head"], "head", tensors, n_features),
         _last(tensors, n_features),
     )
     return Snapshot(n_components, config, init, seed, names, engine, learned)
@@ -140,44 +140,38 @@ class _Energies:
     energy: float
 
 
-def _head_parts(head: Any, tensors: Tensors) -> str | None:
-    """Add the rows of a young stream to the tensors; return how they are kept."""
-    if head is None:
-        return None
-    if scipy.sparse.issparse(head):
-        tensors["head.data"] = head.data
-        tensors["head.indices"] = head.indices.astype(np.int64)
-        tensors["head.indptr"] = head.indptr.astype(np.int64)
-        tensors["head.shape"] = np.array(head.shape, np.int64)
+def rows_parts(rows: Rows, name: str, tensors: Tensors) -> str:
+    """Add rows to the tensors; return how they are held."""
+    if scipy.sparse.issparse(rows):
+        tensors[f"{name}.data"] = rows.data
+        tensors[f"{name}.indices"] = rows.indices.astype(np.int64)
+        tensors[f"{name}.indptr"] = rows.indptr.astype(np.int64)
+        tensors[f"{name}.shape"] = np.array(rows.shape, np.int64)
         return "sparse"
-    tensors["head"] = head
+    tensors[name] = rows
     return "dense"
 
 
-def _head(kind: Any, tensors: Tensors, n_features: int) -> Any:
-    if kind is None:
-        return None
+def rows_of(kind: Any, name: str, tensors: Tensors, n_features: int) -> Rows:
+    """Rows from the tensors; a ValueError if they cannot be rows."""
     if kind == "dense":
-        rows: NDArray[Any] = tensors["head"]
-        require(rows.ndim == 2 and rows.shape[1] == n_features, "its first rows do not fit")
-        require(rows.dtype in FLOATS and not np.isinf(rows).any(), "its first rows are no numbers")
+        rows: NDArray[Any] = tensors[name]
+        require(rows.ndim == 2 and rows.shape[1] == n_features, f"{name} does not fit")
+        require(rows.dtype in FLOATS and not np.isinf(rows).any(), f"{name} is not finite")
         return rows
-    require(kind == "sparse", "its first rows are of no known kind")
-    data, indptr = tensors["head.data"], tensors["head.indptr"]
-    require(data.dtype in FLOATS and indptr.ndim == 1 and len(indptr) > 0, "no first rows")
+    require(kind == "sparse", f"{name} is neither dense nor sparse")
+    data, indptr = tensors[f"{name}.data"], tensors[f"{name}.indptr"]
+    require(data.dtype in FLOATS and indptr.ndim == 1 and len(indptr) > 0, f"{name} has no rows")
     shape = (len(indptr) - 1, n_features)
-    matrix = scipy.sparse.csr_matrix((data, tensors["head.indices"], indptr), shape=shape)
+    matrix = scipy.sparse.csr_matrix((data, tensors[f"{name}.indices"], indptr), shape=shape)
     matrix.check_format(full_check=True)
     return matrix
 
 
 def _last(tensors: Tensors, n_features: int) -> tuple[Any, ...]:
-    rows = tensors.get("head.last")
-    if rows is None:
+    if "head.last" not in tensors:
         return ()
-    require(rows.ndim == 2 and rows.shape[1] == n_features, "its last rows do not fit")
-    require(rows.dtype in FLOATS and not np.isinf(rows).any(), "its last rows are no numbers")
-    return (rows,)
+    return (rows_of("dense", "head.last", tensors, n_features),)
 
 
 def _names_or_none(names: list[str] | None) -> list[str] | None:

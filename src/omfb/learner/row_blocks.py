@@ -1,4 +1,4 @@
-"""Rows of a young stream, and the last ones, kept as they came."""
+"""Blocks of rows joined to one."""
 
 from typing import Any
 

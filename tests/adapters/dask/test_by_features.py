@@ -1,4 +1,4 @@
-"""Fits by features: the rule as on one machine, the same bits whoever does the work."""
+"""Fits by features: the algorithm of one machine, the same bits on any cluster."""
 
 import os
 import signal
@@ -14,7 +14,7 @@ from distributed import Client, LocalCluster
 from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.adapters.dask import by_features as features
 from omfb.adapters.dask import feature_tasks as tasks
-from omfb.adapters.dask.by_features import Features
+from omfb.adapters.dask.by_features import FeatureSource
 from omfb.learner.checkpoints import CheckpointError
 from omfb.learner.fit_stream import StopFitting
 
@@ -22,13 +22,11 @@ from ...making import rows, same
 
 
 def paper(**parameters):
-    return OnlineFactorAnalysis(
-        3, random_state=0, **({"forget_factor": 0.0, "shuffle": False} | parameters)
-    )
+    return OMFB(3, random_state=0, **({"shuffle": False} | parameters))
 
 
 def atoms(model):
-    """The dictionary, brought here."""
+    """The dictionary, gathered."""
     assert isinstance(model.components_, da.Array)
     return model.components_.compute()
 
@@ -39,9 +37,9 @@ RULES = [
     {"batch_size": 50, "max_iter": 2},
     {"shuffle": True, "max_iter": 2},
     {"smooth": 0.3, "max_iter": 2},
-    GIVEN | {"forget_factor": 1.0},
-    GIVEN | {"forget_factor": 0.99, "ridge": 0.1, "shuffle": True, "max_iter": 2},
-    GIVEN | {"forget_factor": 1.0, "batch_size": 50},
+    {"forget_factor": 1.0},
+    {"forget_factor": 0.99, "ridge": 0.1, "shuffle": True, "max_iter": 2},
+    {"forget_factor": 1.0, "batch_size": 50},
 ]
 
 
@@ -89,8 +87,8 @@ def test_a_first_dictionary_that_is_given(one_process, rng):
 
 
 def test_steps_of_many_slices_and_blocks(one_process, rng, monkeypatch):
-    """More slices than are added up at once, and blocks of several steps."""
-    monkeypatch.setattr(tasks, "ADDED_AT_ONCE", 2)
+    """More slices than one task adds up, and blocks of several steps."""
+    monkeypatch.setattr(tasks, "BRANCHES", 2)
     monkeypatch.setattr(features, "longest_step", lambda *_: 8)
     monkeypatch.setattr("omfb.learner.fit_stream.rows_per_block", lambda *_: 20)
     monkeypatch.setattr("omfb.learner.fit_stream.WHOLE_BYTES", 0)
@@ -139,22 +137,22 @@ def test_what_cannot_be_learned_from_is_refused_by_its_place(one_process, rng):
 
 
 def test_what_is_not_spread(one_process, rng):
-    """Imputers, what is found from the data, a prior: there columns are joined, as by `lanes`."""
+    """The factor model, a prior on the dictionary, `n_tasks`: there columns are joined."""
     X = da.from_array(rows(rng, 600, 6), chunks=(100, 3))
-    shrinking = GIVEN | {"shrink": 1.0}
-    for model in (
-        OMFBImputer(2, forget_factor=0.0), OnlineFactorAnalysis(2), OnlineFactorAnalysis(2, **shrinking), OMFB(2, forget_factor=1.0 | {"lam": 2.0}),
+    for model, n_tasks in (
+        (OMFBImputer(2), None), (OnlineFactorAnalysis(2), None),
+        (OMFB(2, forget_factor=1.0, shrink=1.0), None), (OMFB(2, forget_factor=1.0), 2),
     ):  # fmt: skip
-        model.fit(X, n_tasks=2 if model.lam == 2.0 else None)
+        model.fit(X, n_tasks=n_tasks)
         assert isinstance(model.components_, np.ndarray)
 
 
 def test_a_saved_model_is_whole(one_process, rng, tmp_path):
     X = rows(rng, 400, 12)
     model = paper().fit(da.from_array(X, chunks=(100, 5)))
-    with pytest.raises(ValueError, match="To go on learning, the dictionary must be in one place"):
+    with pytest.raises(ValueError, match="To continue learning, the dictionary must be"):
         model.partial_fit(X[:5])
-    with pytest.raises(ValueError, match="To go on learning, the dictionary must be in one place"):
+    with pytest.raises(ValueError, match="To continue learning, the dictionary must be"):
         model.partial_fit(X[:1])
     model.save(tmp_path / "model.omfb")
     loaded = OMFB.load(tmp_path / "model.omfb")
@@ -163,10 +161,12 @@ def test_a_saved_model_is_whole(one_process, rng, tmp_path):
     assert same(loaded.partial_fit(X[:50]).components_, alone.components_)
 
 
-def test_a_dictionary_without_room_is_not_brought_here(one_process, rng, tmp_path, monkeypatch):
-    monkeypatch.setattr("omfb.adapters.dask.sharded.ROOM", 0.0)
+def test_a_dictionary_that_does_not_fit_into_memory_is_not_gathered(
+    one_process, rng, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("omfb.adapters.dask.sharded.MEMORY_SHARE", 0.0)
     model = paper().fit(da.from_array(rows(rng, 100, 12), chunks=(100, 5)))
-    with pytest.raises(ValueError, match=r"no room here.*to_npy_stack"):
+    with pytest.raises(ValueError, match=r"more than fits into memory.*to_npy_stack"):
         model.save(tmp_path / "model.omfb")
     assert not list(tmp_path.iterdir())
 
@@ -186,7 +186,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(one_process, rng, tmp_p
             raise StopFitting
 
     with pytest.raises(StopFitting):
-        paper(**parameters).fit_source(Features(X, one_process, 3), on_block=stop, **fit)
+        paper(**parameters).fit_source(FeatureSource(X, one_process, 3), on_block=stop, **fit)
     assert OMFB.load(tmp_path / "c").n_samples_seen_ > 600
     with pytest.raises(CheckpointError, match="other data"):
         paper(**parameters).fit(X.rechunk((100, 4)), resume=True, **fit)
@@ -200,7 +200,7 @@ def test_how_far_it_is(shuffle, one_process, rng, monkeypatch):
     monkeypatch.setattr("omfb.learner.fit_stream.rows_per_block", lambda *_: 30)
     monkeypatch.setattr("omfb.learner.fit_stream.WHOLE_BYTES", 0)
     monkeypatch.setattr(features, "longest_step", lambda *_: 30)
-    source = Features(da.from_array(rows(rng, 300, 12), chunks=(150, 5)), one_process, 3)
+    source = FeatureSource(da.from_array(rows(rng, 300, 12), chunks=(150, 5)), one_process, 3)
     done = []
     paper(shuffle=shuffle, max_iter=2).fit_source(
         source, on_block=lambda progress: done.append(round(20 * progress.done))
@@ -255,7 +255,7 @@ def test_workers_change_nothing(rng):
             if len(blocks) == 2:
                 threading.Timer(0.02, kill, [3]).start()  # all, while a block is on its way
 
-        model.fit_source(Features(lazy, client, 5), on_block=disturb)
+        model.fit_source(FeatureSource(lazy, client, 5), on_block=disturb)
         assert len(blocks) > 3
         assert len(killed) > 2
         assert np.array_equal(atoms(model), expected)
@@ -271,10 +271,10 @@ def test_slices_have_homes():
         def nthreads(self):
             return dict.fromkeys(self.workers, 1)
 
-    assert tasks.homes_of(Cluster(), 2) == [{}, {}]
-    assert tasks.homes_of(Cluster("tcp://10.0.0.1:5", "tcp://10.0.0.1:6"), 2) == [{}, {}]
+    assert tasks.hosts_of(Cluster(), 2) == [{}, {}]
+    assert tasks.hosts_of(Cluster("tcp://10.0.0.1:5", "tcp://10.0.0.1:6"), 2) == [{}, {}]
     two = Cluster("tcp://10.0.0.2:5", "tcp://10.0.0.1:6", "tcp://10.0.0.1:7")
-    assert [home["workers"] for home in tasks.homes_of(two, 3)] == [
+    assert [home["workers"] for home in tasks.hosts_of(two, 3)] == [
         ["10.0.0.1"], ["10.0.0.1"], ["10.0.0.2"],
     ]  # fmt: skip
-    assert all(home["allow_other_workers"] for home in tasks.homes_of(two, 3))
+    assert all(home["allow_other_workers"] for home in tasks.hosts_of(two, 3))

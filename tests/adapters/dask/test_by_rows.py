@@ -14,21 +14,22 @@ import pytest
 from distributed import Client, LocalCluster, futures_of
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 
 from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.adapters.dask import by_rows as rounds
-from omfb.adapters.dask.by_rows import Rounds
+from omfb.adapters.dask.by_rows import RoundSource
 from omfb.adapters.dask.round_schedule import (
     NEIGHBOURS,
     ROUND_GROWTH,
     ROUND_SHARE,
-    rounds_of,
+    round_schedule,
     scattered,
 )
 from omfb.learner.checkpoints import CheckpointError
 from omfb.learner.fit_stream import StopFitting
 
-from ...making import ALL, rows
+from ...making import ALL, PREDICTIVE, rows
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +44,13 @@ def client():
 
 
 @given(lengths=st.lists(st.integers(0, 50), min_size=1, max_size=60), n_tasks=st.integers(1, 8))
-def test_a_pass_is_cut_into_rounds_that_grow(lengths, lanes):
-    cut = rounds_of(lengths, lanes)
-    assert [at for lanes_ in cut for lane in lanes_ for at in lane] == list(range(len(lengths)))
+def test_a_pass_is_cut_into_rounds_that_grow(lengths, n_tasks):
+    rounds = round_schedule(lengths, n_tasks)
+    assert [at for tasks in rounds for task in tasks for at in task] == list(range(len(lengths)))
     done = 0
-    for lanes_ in cut:
-        assert 1 <= len(lanes_) <= lanes
-        chunks = [at for lane in lanes_ for at in lane]
+    for tasks in rounds:
+        assert 1 <= len(tasks) <= n_tasks
+        chunks = [at for task in tasks for at in task]
         n_rows = sum(lengths[at] for at in chunks)
         assert len(chunks) == 1 or n_rows <= min(ROUND_GROWTH * done, ROUND_SHARE * sum(lengths))
         done += n_rows
@@ -76,11 +77,11 @@ def saved(model, folder):
 
 @ALL
 @pytest.mark.parametrize("holes", [0.0, 0.2])
-def test_lanes_end_near_to_one_stream(estimator, holes, rng, one_process):
+def test_tasks_end_near_to_one_stream(estimator, holes, rng, one_process):
     X = rows(rng, 6000, 12, holes=holes)
-    # In the same order: another order of rows can change the error by more than lanes do.
-    model = estimator(3, random_state=0, shuffle=False)
-    alone = estimator(3, random_state=0, shuffle=False).fit(X)
+    # In the same order: another order of rows can change the error by more than tasks do.
+    model = estimator(3, forget_factor=1.0, random_state=0, shuffle=False)
+    alone = clone(model).fit(X)
     model.fit(da.from_array(X, chunks=(250, 5)), n_tasks=4)
     assert model.n_samples_seen_ == alone.n_samples_seen_ == 6000
     assert (1 - model.score(X)) ** 0.5 == pytest.approx((1 - alone.score(X)) ** 0.5, rel=1e-2)
@@ -123,9 +124,9 @@ def test_a_fit_that_fails_leaves_the_cluster_and_what_others_hold_there(rng, one
     held = da.ones((10, 10), chunks=5).persist()
     X = rows(rng, 3000, 8, holes=0.1)
     X[2777, 4] = np.inf
-    for engine in ({}, GIVEN):
+    for estimator in (OMFB, OnlineFactorAnalysis):
         with pytest.raises(ValueError, match="infinity at row 2778, column 5"):
-            estimator(2, random_state=0).fit(da.from_array(X, chunks=(150, 8)))
+            estimator(2, forget_factor=1.0, random_state=0).fit(da.from_array(X, chunks=(150, 8)))
         time.sleep(0.5)
         assert held.sum().compute() == 100.0
         assert {future.status for future in futures_of(held)} == {"finished"}
@@ -143,21 +144,27 @@ def test_chunks_without_rows(lengths, rng, one_process, tmp_path):
         OnlineFactorAnalysis(2).fit(lazy[da.from_array(X[:, 0] > 1e9, chunks=300)])
 
 
-def test_lanes_need_a_cluster(rng):
+def test_n_tasks_needs_a_cluster(rng):
     X = rows(rng, 600, 4)
     with pytest.raises(ValueError, match=r"pip install 'omfb\[dask\]'"):
         OnlineFactorAnalysis(2).fit(X, n_tasks=2)
-    with pytest.raises(TypeError, match="lanes must be a whole number"):
+    with pytest.raises(TypeError, match="n_tasks must be a whole number"):
         OnlineFactorAnalysis(2).fit(X, n_tasks=2.5)
 
 
 @pytest.mark.parametrize(
-    "forgetting", [{"forget_factor": 0.99}, {"forget_factor": 0.0}, {"shrink": 1.0}]
+    "forgetting",
+    [
+        OMFB(2),
+        OMFB(2, forget_factor=0.99),
+        OMFB(2, forget_factor=1.0, shrink=1.0),
+        OMFBImputer(2, forget_factor=0.99),
+    ],
+    ids=str,
 )
 def test_what_does_not_add_up_is_learned_in_one_stream(forgetting, rng, one_process, tmp_path):
     X = da.from_array(rows(rng, 600, 4), chunks=(100, 4))
-    parameters = GIVEN if "shrink" in forgetting else {}
-    model = OnlineFactorAnalysis(2, random_state=0, **(parameters | forgetting)).fit(X)
+    model = clone(forgetting).set_params(random_state=0).fit(X)
     with dask.config.set(scheduler="synchronous"):
         assert model.n_samples_seen_ >= 600
 
@@ -176,7 +183,7 @@ def test_a_fit_that_was_stopped_goes_on_to_the_same_bits(rng, one_process, tmp_p
 
         stopped = OMFBImputer(3, random_state=0, max_iter=2)
         with pytest.raises(StopFitting):
-            stopped.fit_source(Rounds.of_collection(X, one_process, 4), on_block=stop, **fit)
+            stopped.fit_source(RoundSource.of_collection(X, one_process, 4), on_block=stop, **fit)
         assert OMFBImputer.load(tmp_path / "c").n_samples_seen_ > 0
         with pytest.raises(CheckpointError, match="other data"):  # other lanes, other rounds
             OMFBImputer(3, random_state=0, max_iter=2).fit(X, n_tasks=5, resume=True, **fit)
@@ -196,7 +203,7 @@ def test_the_next_round_waits_at_the_cluster_and_is_taken_back_if_the_fit_stops(
 
     model = OMFBImputer(3, random_state=0)
     with pytest.raises(StopFitting):
-        model.fit_source(Rounds.of_collection(X, one_process, 4), on_block=stop)
+        model.fit_source(RoundSource.of_collection(X, one_process, 4), on_block=stop)
     assert ahead[0] == 0  # of a young learner: what it becomes decides how to go on
     assert min(ahead[2:]) > 0
     for _ in range(100):
@@ -211,7 +218,7 @@ def test_much_evidence_is_added_up_by_a_tree(rng, one_process, monkeypatch):
 
     def components():
         model = OMFBImputer(3, random_state=0)
-        model.fit_source(Rounds.of_collection(X, one_process, 9))
+        model.fit_source(RoundSource.of_collection(X, one_process, 9))
         return model.components_
 
     at_once = components()
@@ -226,7 +233,7 @@ def test_workers_change_nothing(one_process, client, rng, tmp_path):
     """Killed, added, or none at all: the bits stay."""
     X = da.from_array(rows(rng, 3000, 12, holes=0.2), chunks=(100, 12))
     here = OMFBImputer(5, random_state=0)
-    here.fit_source(Rounds.of_collection(X, one_process, 8))
+    here.fit_source(RoundSource.of_collection(X, one_process, 8))
     expected = saved(here, tmp_path)
     assert saved(OMFBImputer(5, random_state=0).fit(X, n_tasks=8), tmp_path) == expected
 
@@ -246,14 +253,14 @@ def test_workers_change_nothing(one_process, client, rng, tmp_path):
             threading.Timer(0.1, kill_one).start()  # while a round is on its way
 
     model = OMFBImputer(5, random_state=0)
-    model.fit_source(Rounds.of_collection(X, client, 8), on_block=disturb)
+    model.fit_source(RoundSource.of_collection(X, client, 8), on_block=disturb)
     assert len(killed) == 2
     assert saved(model, tmp_path) == expected
 
 
-@pytest.mark.parametrize("estimator", [OMFB, OMFBImputer])
+@PREDICTIVE
 def test_a_column_may_begin_after_the_first_chunks(rng, one_process, estimator):
-    """Lanes find units of their own for it; the merged model has one, from all of them."""
+    """Tasks estimate a scale of their own for it; the merged model has one, from all of them."""
     T = rows(rng, 4000, 8) + 100.0
     X = T.copy()
     X[:1500, 0] = np.nan

@@ -38,7 +38,7 @@ def one_worker():
 def test_workers_that_are_lost_for_good(one_worker, rng, tmp_path):
     """Dask's own clusters do not replace a worker that is away some seconds after it was lost."""
     X = da.from_array(rows(rng, 400, 12), chunks=(100, 5))
-    spread = OMFB(3, random_state=0).fit(X)
+    sharded = OMFB(3, random_state=0).fit(X)
     (nanny,) = one_worker.workers.values()
     os.kill(nanny.pid, signal.SIGKILL)
     for _ in range(200):
@@ -50,7 +50,7 @@ def test_workers_that_are_lost_for_good(one_worker, rng, tmp_path):
                 model.fit(X)
             assert not hasattr(model, "components_")
         with pytest.raises(ClusterError, match="no workers for 1s"):
-            spread.save(tmp_path / "model.omfb")
+            sharded.save(tmp_path / "model.omfb")
     assert not list(tmp_path.iterdir())
 
 

@@ -123,7 +123,7 @@ def test_codes_of_a_frame_keep_its_index(frame, nothing_computes):
     numbers = frame.drop(columns=["town", "whole"])
     model = OnlineFactorAnalysis(3, random_state=0).fit(numbers)
     codes = model.transform(dd.from_pandas(numbers, npartitions=3))
-    assert list(codes.columns) == ["omfb0", "omfb1", "omfb2"]
+    assert list(codes.columns) == [f"onlinefactoranalysis{i}" for i in range(3)]
     (found,) = computed(codes)
     assert found.index.equals(numbers.index)
     np.testing.assert_allclose(found, model.transform(numbers), rtol=1e-9)

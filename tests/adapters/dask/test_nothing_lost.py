@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from distributed import Client, LocalCluster
 
-from omfb import OMFB, OnlineFactorAnalysis
+from omfb import OMFB
 
 from ...making import rows
 
@@ -22,24 +22,25 @@ import numpy as np
 from distributed import Client
 from omfb import OMFB
 
-address, memory, passes, every = sys.argv[1:]
+address, forget_factor, passes, every = sys.argv[1:]
 X = da.from_array(np.load("X.npy"), chunks=(100, 6))
-model = OnlineFactorAnalysis(3, forget_factor=float(memory), random_state=0, max_iter=int(passes), verbose=1)
+how = {"random_state": 0, "max_iter": int(passes), "verbose": 1}
+model = OMFB(3, forget_factor=float(forget_factor), **how)
 with Client(address):
     model.fit(X, checkpoint="c", resume=True, every=every)
 """
 
 
-@pytest.mark.parametrize("memory", [1.0, 0.0], ids=["by rows", "by features"])
-def test_a_client_that_is_killed_and_one_that_is_interrupted(memory, rng, tmp_path):
+@pytest.mark.parametrize("forget_factor", [1.0, 0.0], ids=["forgetting nothing", "paper"])
+def test_a_client_that_is_killed_and_one_that_is_interrupted(forget_factor, rng, tmp_path):
     X = rows(rng, 300, 12)
     np.save(tmp_path / "X.npy", X)
     lazy = da.from_array(X, chunks=(100, 6))
-    model = OnlineFactorAnalysis(3, forget_factor=memory, random_state=0, max_iter=PASSES)
+    model = OMFB(3, forget_factor=forget_factor, random_state=0, max_iter=PASSES)
 
     def signalled(cluster, number, every):
         """Rows that a fit in a process of its own has kept; it is signalled in its third pass."""
-        words = [FIT, cluster.scheduler_address, memory, PASSES, every]
+        words = [FIT, cluster.scheduler_address, forget_factor, PASSES, every]
         process = subprocess.Popen(
             [sys.executable, "-c", *map(str, words)],
             cwd=tmp_path, stderr=subprocess.PIPE, text=True,

@@ -1,4 +1,4 @@
-"""What a worker does for a lane: a chunk's rows in their order, however few are taken at a time."""
+"""Tasks of workers: a chunk's rows in their order, however few are taken at a time."""
 
 import numpy as np
 import pandas as pd
@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse
 
 from omfb import OnlineFactorAnalysis
-from omfb.adapters.dask import worker_tasks as lanes
+from omfb.adapters.dask import worker_tasks
 from omfb.adapters.dask.worker_tasks import After, Chunk, in_order, learn_chunk, read_chunk, some_of
 from omfb.formats import Reading, _lines
 from omfb.formats.opening import open_file
@@ -22,7 +22,7 @@ MADE = {"array": np.asarray, "frame": pd.DataFrame, "sparse": scipy.sparse.csr_a
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_pieces_are_the_rows_of_a_chunk(chunk, kind, dtype, rng, monkeypatch):
     X = rng.normal(size=(103, 7))
-    monkeypatch.setattr(lanes, "PIECE_BYTES", 10 * 7 * np.dtype(dtype).itemsize)
+    monkeypatch.setattr(worker_tasks, "PIECE_BYTES", 10 * 7 * np.dtype(dtype).itemsize)
     taken = some_of(*in_order(MADE[kind](X), chunk), dtype)
     pieces = [piece.copy() for piece in taken]
     order = np.arange(103)
@@ -35,17 +35,17 @@ def test_pieces_are_the_rows_of_a_chunk(chunk, kind, dtype, rng, monkeypatch):
 @CHUNKS
 @pytest.mark.parametrize("holes", [0.0, 0.2])
 @pytest.mark.parametrize("temporal", [False, True])
-def test_a_lane_learns_the_same_from_few_rows_at_a_time(chunk, holes, temporal, rng, monkeypatch):
+def test_a_task_learns_the_same_from_few_rows_at_a_time(chunk, holes, temporal, rng, monkeypatch):
     X = rows(rng, 1200, 9, holes=holes)
     learner = (
         OnlineFactorAnalysis(3, random_state=0, temporal=temporal).partial_fit(X[:400]).learner_
     )
     before = After(learner.snapshot().learned, np.zeros(9, bool))
     whole = learn_chunk(learner.engine, before, None, X[400:], chunk)
-    monkeypatch.setattr(lanes, "PIECE_BYTES", 100 * 9 * 8)
+    monkeypatch.setattr(worker_tasks, "PIECE_BYTES", 100 * 9 * 8)
     parts = learn_chunk(learner.engine, before, None, X[400:], chunk)
     assert np.allclose(parts.state.C, whole.state.C, rtol=0, atol=1e-9)
-    # How many of a young stream's first rows are judged depends on how they come.
+    # How many of a young stream's first rows are scored depends on how they come.
     assert np.isclose(parts.info.error, whole.info.error, rtol=0.1 if holes == 0.0 else 1e-9)
     assert np.array_equal(parts.last, whole.last, equal_nan=True)
     assert np.array_equal(parts.observed, whole.observed)

@@ -1,12 +1,21 @@
-"""Features unlike the others: rare or late, with spikes, of whole numbers, or hardly varying."""
+"""Features unlike the others: new, constant, of integers, with few entries or hardly varying."""
 
 import numpy as np
 import pytest
-import scipy.sparse
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from omfb import OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
+from omfb.core.blocks import sparse_with_holes
+from omfb.core.factor.features import admit_features, revert_features, set_aside
+from omfb.core.factor.init import init
+from omfb.core.factor.state import evolve
+from omfb.core.factor.step import next_batch, step
 
-from ...making import BOTH
+from .making import assert_same, config, learned
+
+BOTH = pytest.mark.parametrize("estimator", [OnlineFactorAnalysis, OMFBImputer])
+FORMS = pytest.mark.parametrize("form", [np.asarray, sparse_with_holes], ids=["dense", "sparse"])
 
 
 def _table(rng, n=4000):
@@ -16,7 +25,7 @@ def _table(rng, n=4000):
 
 
 @BOTH
-def test_few_entries_far_from_all_others_are_believed(rng, estimator):
+def test_few_entries_far_from_all_others_keep_their_level(rng, estimator):
     """A column with its own level, of which the head holds fewer than ten entries."""
     T = _table(rng)
     X = T.copy()
@@ -41,7 +50,7 @@ def test_a_column_that_begins_late_is_learned_in_its_own_place(rng, estimator):
     assert np.sqrt(np.mean((model.complete(hidden) - T[3000:])[:, 0] ** 2)) < 0.3
 
 
-def test_outliers_apart_from_each_other_are_none_however_rows_come(rng):
+def test_isolated_outliers_are_dropped_however_rows_come(rng):
     T = rng.normal(size=(2000, 2)) @ rng.normal(size=(2, 8)) + 0.2 * rng.normal(size=(2000, 8))
     X = T.copy()
     X[rng.random(X.shape) < 0.1] = np.nan
@@ -54,19 +63,15 @@ def test_outliers_apart_from_each_other_are_none_however_rows_come(rng):
     assert np.allclose(single.noise_variance_, whole.noise_variance_)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_fractions_that_come_late_are_not_rounded(rng, sparse):
+@FORMS
+def test_fractions_that_come_late_are_not_rounded(rng, form):
     z = rng.normal(size=(2000, 1))
     T = np.hstack([z, 2 * z, 0.3 + z / 5, np.round(5 * z)]) + 0.01 * rng.normal(size=(2000, 4))
     T[:, 3] = np.round(T[:, 3])
     X = T.copy()
     X[:1000, 2] = np.nan
-    rows = X
-    if sparse:
-        at, which = np.nonzero(~np.isnan(X))
-        rows = scipy.sparse.csr_array((X[at, which], (at, which)), shape=X.shape)
-    model = OMFBImputer(random_state=0, integers=True).partial_fit(rows)
-    assert model.learner_.state.whole.tolist() == [False, False, False, True]
+    model = OMFBImputer(random_state=0, integers=True).partial_fit(form(X))
+    assert model.learner_.state.features.integer.tolist() == [False, False, False, True]
     hidden = T[1500:1600].copy()
     hidden[:, 2:] = np.nan
     filled = model.complete(hidden)
@@ -84,3 +89,148 @@ def test_a_spread_far_below_the_mean_is_no_constant(rng):
         missing = np.isnan(X[:, 0])
         assert np.abs(model.complete(X) - T)[missing, 0].max() < 0.05
         assert np.median((high - low)[missing, 0]) < 0.01
+
+
+# -- new features -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def state(rng):
+    """A state that has never seen the last of five features, in the middle of a batch."""
+    X = rng.normal(size=(200, 5))
+    X[:, 4] = np.nan
+    return evolve(learned(X, config(2)), batch_left=999, update_left=999)
+
+
+@FORMS
+def test_a_new_feature_counts_as_missing_until_it_has_a_unit(state, rng, form):
+    rows = rng.normal(size=(20, 5))
+    without = rows.copy()
+    without[:, 4] = np.nan
+    with_it, codes, _ = step(state, form(rows))
+    other, same, _ = step(state, form(without))
+    np.testing.assert_allclose(codes, same, rtol=1e-10)
+    assert_same(with_it.stats, other.stats)
+    assert not with_it.features.known[4]
+    count, mean, squares = with_it.features.pending_moments[:, 4]
+    assert count == 20
+    assert mean == pytest.approx(rows[:, 4].mean())
+    assert squares == pytest.approx(20 * rows[:, 4].var())
+    assert not with_it.features.pending_moments[:, :4].any()
+
+
+@given(st.lists(st.integers(0, 40), max_size=4), st.integers(0, 99))
+@settings(max_examples=25, deadline=None)
+def test_moments_of_a_new_feature_do_not_depend_on_the_cut(cuts, seed):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    X[:, 2] = np.nan
+    state = init(X, config(1))
+    rows = 1e3 + rng.normal(size=(40, 3))
+    rows[rng.random(rows.shape) < 0.4] = np.nan
+    at_once = set_aside(state, rows)[0].features.pending_moments
+    for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 40], strict=True):
+        state = set_aside(state, rows[first:last])[0]
+    np.testing.assert_allclose(state.features.pending_moments, at_once, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.parametrize("n", [4, 5])
+def test_five_entries_give_a_new_feature_its_mean_and_unit(state, rng, n):
+    values = 100.0 + 7.0 * rng.normal(size=n)
+    rows = np.full((n, 5), np.nan)
+    rows[:, 4] = values
+    after = admit_features(set_aside(state, rows)[0])
+    assert after.features.known[4] == (n >= 5)
+    if n < 5:
+        assert after.params.center[4] == state.params.center[4]
+        return
+    assert after.params.center[4] == pytest.approx(values.mean())
+    assert after.params.scale[4] == pytest.approx(values.std(ddof=1))
+    assert after.params.noise_std[4] == after.params.scale[4]
+    assert not after.params.C[4].any()
+    assert after.stats.counts[4] == 0.0
+    np.testing.assert_array_equal(after.params.C[:4], state.params.C[:4])
+
+
+def test_a_new_feature_that_does_not_vary_has_its_size_for_a_unit(state):
+    rows = np.full((6, 5), np.nan)
+    rows[:, 4] = 30.0
+    after = admit_features(set_aside(state, rows)[0])
+    assert after.params.scale[4] == 30.0
+    assert after.params.center[4] == 30.0
+
+
+def test_without_a_center_and_scale_features_have_the_units_of_the_data(rng):
+    X = rng.normal(size=(200, 4))
+    X[:, 3] = np.nan
+    state = init(X, config(2, center=False, scale=False))
+    assert state.features.known.all()
+    assert np.ptp(state.params.scale) == 0.0
+
+
+def test_a_part_without_its_new_features_has_the_start_in_their_place(state, rng):
+    rows = rng.normal(size=(300, 5))
+    part = step(evolve(state, batch_left=64, update_left=64), rows)[0]
+    assert part.features.known[4]
+    before = revert_features(part, state)
+    assert not before.features.known[4]
+    for name in ("center", "scale", "noise_std"):
+        assert getattr(before.params, name)[4] == getattr(state.params, name)[4]
+        np.testing.assert_array_equal(
+            getattr(before.params, name)[:4], getattr(part.params, name)[:4]
+        )
+    left = part.stats.start_weight / state.stats.start_weight
+    assert before.stats.counts[4] == pytest.approx(left * state.stats.counts[4])
+    assert revert_features(part, part) is part
+
+
+# -- constant features --------------------------------------------------------------------------
+
+
+@FORMS
+def test_features_are_constant_until_they_vary(form, rng):
+    X = rng.normal(size=(600, 6)) + 3.0
+    X[:, 1], X[:, 4] = 2.0, 5.0
+    X[500:, 4] = 5.5
+    X[rng.random(X.shape) < 0.1] = np.nan
+    rows = form(X)
+    state = init(rows[:400], config(None))
+    assert np.flatnonzero(state.features.constant).tolist() == [1, 4]
+    assert state.features.constant_value[[1, 4]].tolist() == [2.0, 5.0]
+    state = step(state, rows[:500])[0]
+    assert np.flatnonzero(state.features.constant).tolist() == [1, 4]
+    state = next_batch(step(state, rows[500:])[0])
+    assert np.flatnonzero(state.features.constant).tolist() == [1]
+
+
+def test_no_feature_is_constant_where_none_varies_or_few_rows_are_known(rng):
+    nothing_varies = np.full((20, 3), 7.0)
+    nothing_varies[:, 1] = np.nan
+    few = rng.normal(size=(8, 3))
+    few[:, 1] = 2.0
+    for rows in (nothing_varies, few):
+        assert not init(rows, config(1)).features.constant.any()
+
+
+def test_constant_features_do_not_change_the_noise_of_the_others(rng):
+    """Counted among the degrees of freedom, they would halve it."""
+    X = rng.normal(size=(1000, 2)) @ rng.normal(size=(2, 8)) + 0.5 * rng.normal(size=(1000, 8))
+    beside = np.hstack([X, np.full((1000, 8), 7.0)])
+    alone, together = (learned(rows, config(2, noise="isotropic")).params for rows in (X, beside))
+    np.testing.assert_allclose(together.noise_std[:8], alone.noise_std, rtol=0.1)
+
+
+# -- integer features ---------------------------------------------------------------------------
+
+
+@FORMS
+def test_features_hold_integers_until_one_fraction_comes(form, rng):
+    X = rng.integers(0, 9, size=(300, 4)).astype(float)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    X[20, 1] = 0.5  # not among the first eight rows
+    state = init(form(X), config(2))
+    assert state.features.integer.tolist() == [True, False, True, True]
+    X[100, 3] = 2.25
+    X[200, 1] = 3.0
+    state = step(state, form(X))[0]
+    assert state.features.integer.tolist() == [True, False, True, False]

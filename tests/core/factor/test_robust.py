@@ -1,49 +1,194 @@
-"""Entries beyond what their features reach to."""
+"""Outliers: entries are clipped, and dropped where that predicts held-out entries better."""
 
 import numpy as np
 import pytest
-import scipy.sparse
-from omfb.core.factor.winsorize import REACH, believed, reach_of
 
-from omfb.core.factor.config import Settings
-from omfb.core.factor.init import start
-from omfb.core.factor.step import learn
+from omfb.core.blocks import sparse_with_holes
+from omfb.core.conformal import binned
+from omfb.core.factor.config import FactorConfig
+from omfb.core.factor.e_step import encode_rows
+from omfb.core.factor.init import init
+from omfb.core.factor.robust import (
+    clip_entries,
+    clip_limits,
+    clip_rows,
+    outlier_limit,
+    update_outlier_policy,
+    without_outliers,
+)
+from omfb.core.factor.state import evolve
+from omfb.core.factor.step import step
 from omfb.core.factor.whiten import whitened
+
+from .making import config, learned, whiten
+
+FORMS = pytest.mark.parametrize("form", [np.asarray, sparse_with_holes], ids=["dense", "sparse"])
 
 
 @pytest.fixture
-def model(rng):
+def state(rng):
     """Twelve stations that report one weather, and eight features of nothing but noise."""
     weather = rng.normal(size=(600, 1))
     X = np.hstack([weather + 0.3 * rng.normal(size=(600, 12)), rng.normal(size=(600, 8))])
     X[rng.random(X.shape) < 0.05] = np.nan
-    return learn(start(X, Settings(n_components=4), 0), X)[0]
+    return learned(X, FactorConfig(n_components=4))
 
 
-def in_units(model, row):
-    return (row - model.center) / model.noise
+# -- clipping -----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+@FORMS
 @pytest.mark.parametrize("feature", [0, 15])
-def test_an_entry_alone_is_held_back(model, rng, feature, kind):
+def test_a_single_spike_is_clipped_at_the_limit(state, feature, form):
     row = np.full((1, 20), 0.1)
     row[0, feature] = -1e4
-    values = believed(model, kind(row)).entries.values
-    assert values[feature] == pytest.approx(-reach_of(model)[feature], rel=0.05)
+    values = clip_rows(state, form(row)).entries.values
+    assert values[feature] == pytest.approx(-clip_limits(state)[feature], rel=0.05)
     others = np.arange(20) != feature
-    np.testing.assert_allclose(values[others], in_units(model, row)[0, others])
+    np.testing.assert_allclose(values[others], whiten(state, row)[0, others])
 
 
-@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
-def test_what_all_stations_report_is_believed(model, kind):
+@FORMS
+def test_a_storm_that_all_stations_report_is_not_clipped(state, form):
     row = np.full((1, 20), 0.1)
     row[0, :12] = 40.0
-    assert (in_units(model, row)[0, :12] > reach_of(model)[:12]).all()
-    np.testing.assert_allclose(believed(model, kind(row)).entries.values, in_units(model, row)[0])
+    expected = whiten(state, row)[0]
+    assert (expected[:12] > clip_limits(state)[:12]).all()
+    np.testing.assert_allclose(clip_rows(state, form(row)).entries.values, expected)
 
 
-def test_what_is_near_stays_to_the_last_bit(model, rng):
+def test_a_storm_may_be_as_far_as_the_rest_of_the_row_predicts(state):
+    """One station reports ten times what the others do: it is clipped near to what they say."""
+    row = np.full((1, 20), 0.1)
+    row[0, :12] = 40.0
+    row[0, 3] = 400.0
+    values = clip_rows(state, row).entries.values
+    storm, spike = whiten(state, np.full((1, 20), 40.0))[0], whiten(state, row)[0]
+    assert storm[3] < values[3] < 2.5 * storm[3] < spike[3]
+    np.testing.assert_allclose(np.delete(values, 3), np.delete(spike, 3))
+
+
+def test_entries_within_the_limit_stay_to_the_last_bit(state, rng):
     rows = rng.normal(size=(50, 20))
-    assert np.abs(in_units(model, rows)).max() < REACH
-    np.testing.assert_array_equal(believed(model, rows).values, whitened(model, rows).values)
+    assert np.abs(whiten(state, rows)).max() < state.config.hyper.clip_limit
+    np.testing.assert_array_equal(clip_rows(state, rows).values, whitened(state, rows).values)
+    listed = whitened(state, rows).entries
+    assert clip_entries(state, listed) is listed
+
+
+def test_clipping_depends_on_no_other_row(state, rng):
+    rows = rng.normal(size=(30, 20))
+    rows[4, 2], rows[11, 17], rows[11, 5] = 1e3, -1e5, 1e4
+    rows[20] = 60.0
+    together = clip_rows(state, rows).values
+    alone = np.vstack([clip_rows(state, row[None]).values for row in rows])
+    np.testing.assert_allclose(together, alone, rtol=1e-9)
+
+
+def test_limits_are_marginal_standard_deviations_from_the_mean(state):
+    C = state.coding
+    covariance = C[:, :-1] @ C[:, :-1].T + np.eye(20)
+    expected = np.abs(C[:, -1]) + 12.0 * np.sqrt(np.diagonal(covariance))
+    np.testing.assert_allclose(clip_limits(state), expected)
+
+
+def test_a_column_of_zeros_that_begins_to_vary_spoils_no_other(rng):
+    """Its noise is tiny at first, grows with each clipped entry, and is its own in the end."""
+    z = rng.normal(size=(3000, 2))
+    X = z @ rng.normal(size=(2, 10)) + 0.2 * rng.normal(size=(3000, 10))
+    X[:1000, 0] = 0.0
+    X[5, 0] = 0.01
+    state = init(X[:1000], config(4))
+    state = step(state, X[:1000])[0]
+    before = state.params.noise_std
+    first = clip_rows(state, X[1000:1001]).entries.values
+    assert abs(first[0]) <= 1.01 * clip_limits(state)[0]
+    assert abs(whiten(state, X[1000:1001])[0, 0]) > 100 * abs(first[0])
+    state = step(state, X[1000:])[0]
+    assert state.params.noise_std[0] > 100 * before[0]
+    assert np.abs(X[2500:, 0]).max() < state.params.noise_std[0] * clip_limits(state)[0]
+    assert (state.params.noise_std[1:] < 1.3 * before[1:]).all()
+
+
+# -- dropping -----------------------------------------------------------------------------------
+
+
+def with_votes(state, votes, *, heavy=True, drop=False, n_scored=200, **changes):
+    sizes = np.full(100, 10.0 if heavy else 1.0)
+    histogram = binned(sizes, np.ones(100))
+    return evolve(
+        state, votes=np.array(votes), histogram=histogram, n_scored=n_scored, drop=drop, **changes
+    )
+
+
+def test_votes_are_taken_where_tails_are_heavy(state):
+    none = (0.0, 0.0, 0.0)
+    assert update_outlier_policy(with_votes(state, none)).outliers.detect
+    assert not update_outlier_policy(with_votes(state, none, heavy=False)).outliers.detect
+    young = with_votes(state, none, n_scored=10, detect=False)
+    assert update_outlier_policy(young) is young
+
+
+def test_outliers_are_dropped_once_votes_for_it_are_sure(state):
+    for votes, drop in (
+        ((100.0, 50.0, 30.0), True),
+        ((100.0, 5.0, 30.0), False),  # below two standard errors, √30 each
+        ((1000.0, 20.0, 1.0), False),  # sure, but a mean vote of 0.02
+    ):
+        after = update_outlier_policy(with_votes(state, votes))
+        assert after.outliers.drop == drop
+        assert (outlier_limit(after) is None) != drop
+
+
+def test_outliers_are_dropped_until_votes_against_it_are_sure(state):
+    for votes, drop in (((100.0, -5.0, 30.0), True), ((100.0, -50.0, 30.0), False)):
+        assert update_outlier_policy(with_votes(state, votes, drop=True)).outliers.drop == drop
+
+
+def test_nothing_is_dropped_if_the_model_is_not_robust(state):
+    given = FactorConfig(n_components=4, robust=False)
+    after = update_outlier_policy(with_votes(state, (100.0, 50.0, 30.0), config=given))
+    assert not after.outliers.drop
+    assert not after.outliers.detect
+
+
+def dropped_of(state, X):
+    """The state after entries of X were dropped, and which they were."""
+    rows = clip_rows(state, X)
+    codes = encode_rows(state, rows, limit=outlier_limit(state))
+    after, rest = without_outliers(state, rows, codes)
+    return after, np.isnan(X) | (rest.seen if rest.seen is not None else np.ones(X.shape, bool))
+
+
+def test_dropped_entries_are_counted_and_count_as_missing(state):
+    dropping = evolve(state, drop=True)
+    X = np.full((3, 20), 0.1)
+    X[1, 7] = 30.0
+    after, kept = dropped_of(dropping, X)
+    assert np.argwhere(~kept).tolist() == [[1, 7]]
+    assert after.outliers.n_dropped.tolist() == [0] * 7 + [1] + [0] * 12
+
+
+@pytest.mark.parametrize("cut", [1, 4, 7, 12])
+def test_a_run_of_outliers_is_a_change_of_level_however_rows_are_cut(state, cut):
+    """After five consecutive outliers of a feature, the next are learned from."""
+    state = evolve(state, drop=True)
+    X = np.full((12, 20), 0.1)
+    X[2:, 13] = 30.0
+    kept = []
+    for start in range(0, 12, cut):
+        state, part = dropped_of(state, X[start : start + cut])
+        kept.append(part)
+    kept = np.vstack(kept)
+    assert np.flatnonzero(~kept[:, 13]).tolist() == [2, 3, 4, 5, 6]
+    assert state.outliers.n_dropped[13] == 5
+    assert state.outliers.run_length[13] == 10
+    assert np.delete(kept, 13, axis=1).all()
+
+
+def test_an_ordinary_entry_ends_a_run(state):
+    X = np.full((4, 20), 0.1)
+    X[:3, 13] = 30.0
+    after, _ = dropped_of(evolve(state, drop=True), X)
+    assert after.outliers.run_length[13] == 0
+    assert after.outliers.n_dropped[13] == 3

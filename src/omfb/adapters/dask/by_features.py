@@ -108,7 +108,7 @@ class FeatureSource(GroupedSource):
         """See `GroupedSource.read`: here rows are their numbers."""
         yield np.arange(self._edges[group] + skip, self._edges[group + 1])
 
-    def room(self, n_rows: int) -> NDArray[Any]:
+    def empty_rows(self, n_rows: int) -> NDArray[Any]:
         """See `GroupedSource.room`."""
         return np.empty(n_rows, np.int64)
 

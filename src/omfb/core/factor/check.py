@@ -7,6 +7,7 @@ import numpy as np
 from ..conformal import N_BINS
 from ..require import require
 from .state import FeaturePosterior, State, Temporal
+from .univariate import DISTANCES
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 # No stream is longer; numbers beyond it would overflow where they meet floats.
@@ -62,10 +63,9 @@ def _check_ranges(state: State) -> None:
 
 
 def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
-    n_distances = temporal.series_weight.shape[0]
     _check_floats(
         temporal, code_ar=(r,), residual_ar=(m,), last_code=(r,), last_code_cov=(r, r),
-        last_residual=(m,), series_ar=(m,), series_weight=(n_distances, m), histogram=(N_BINS,),
+        last_residual=(m,), series_ar=(m,), series_weight=(len(DISTANCES), m), histogram=(N_BINS,),
         one_step_histogram=(N_BINS,),
     )  # fmt: skip
     age = temporal.residual_age

@@ -78,7 +78,10 @@ def _noise_change(state: State) -> Vector:
         energies, numbers = state.stats.residual_sums
         dof = hyper.noise_prior + numbers * (1.0 - _absorbed(state))
         variance = (hyper.noise_prior * shared + energies) / dof
-        usual = float(np.mean((params.noise_std / params.scale) ** 2)) * shared
+        # Of a feature that hardly varied in the head and does now, `scale` says nothing: its noise
+        # may be a thousand times that, and must not raise the floor of all others.
+        relative = np.minimum(params.noise_std / params.scale, 1.0)
+        usual = float(np.mean(relative**2)) * shared
         least = hyper.least_noise**2 * usual * (params.scale / params.noise_std) ** 2
         variance = np.maximum(variance, least)
     floor = ROUNDING[str(params.C.dtype)] * params.scale / params.noise_std

@@ -1,0 +1,121 @@
+"""`Predictor`: what a learner tells of rows, by the state that it has."""
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..core.blocks import UnusableError
+from ..core.checks import checked_level
+from ..core.engine import Rows
+from ..core.engines import AnyConfig, AnyEngine
+from ..core.finite import made_finite, quiet, within_range
+from ..core.info import Info
+from ..core.prediction import Prediction
+
+
+class Predictor(ABC):
+    """Codes, predictions and facts of a state; nothing is learned."""
+
+    engine: AnyEngine
+
+    @property
+    @abstractmethod
+    def state(self) -> Any:
+        """The state of the engine."""
+
+    @abstractmethod
+    def state_for(self, config: AnyConfig | None = None) -> Any:
+        """The state by which rows are coded and filled, under a config or as before."""
+
+    @property
+    def components(self) -> NDArray[Any]:
+        """The dictionary, an atom in a row."""
+        state = self.state
+        with quiet():
+            return within_range(self.engine.components(state))
+
+    def encode(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[Any]:
+        """Codes of rows, in the dictionary's type, whose range bounds them."""
+        state = self.state_for(config)
+        with quiet():
+            codes = self.engine.encode(state, rows)
+            return made_finite(codes.astype(state.C.dtype, copy=False), rows)
+
+    def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
+        """Rows from their codes, in the dictionary's type, whose range bounds them."""
+        rows = self.engine.decode(self.state, codes)
+        if not np.isfinite(rows).all() and not np.isfinite(codes).all():
+            raise UnusableError("contains NaN or infinity, but codes are finite numbers.")
+        return made_finite(rows, codes)
+
+    def fill(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[Any]:
+        """The rows as an array in which missing entries are filled; observed ones stay."""
+        return self.predict(rows, config).mean
+
+    def predict(
+        self, rows: Rows, config: AnyConfig | None = None, *, std: bool = False
+    ) -> Prediction:
+        """The filled rows and, with `std`, the standard deviation of each entry.
+
+        Raises
+        ------
+        UnsupportedError
+            With `std`, if the algorithm estimates no noise.
+        """
+        state = self.state_for(config)
+        with quiet():
+            prediction = self.engine.predict(state, rows, std=std)
+        spread = prediction.spread
+        return replace(
+            prediction,
+            mean=made_finite(prediction.mean, rows),
+            spread=None if spread is None else made_finite(spread, rows),
+        )
+
+    def interval(
+        self, rows: Rows, level: float, config: AnyConfig | None = None
+    ) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Bounds that contain each missing entry with a probability of about `level`."""
+        return self.predict(rows, config, std=True).interval(checked_level("level", level))
+
+    def sample(
+        self, rows: Rows, n: int, rng: np.random.Generator, config: AnyConfig | None = None
+    ) -> NDArray[Any]:
+        """n joint draws of the missing entries of rows: (n, n_rows, n_features)."""
+        state = self.state_for(config)
+        with quiet():
+            return made_finite(self.engine.sample(state, rows, n, rng), rows)
+
+    def log_likelihood(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[np.float64]:
+        """Log-likelihood of the observed entries of each row."""
+        state = self.state_for(config)
+        with quiet():
+            return made_finite(self.engine.log_likelihood(state, rows), rows)
+
+    def forecast(self, steps: int, config: AnyConfig | None = None) -> Prediction:
+        """The rows that follow the last one that was learned from."""
+        return self.engine.forecast(self.state_for(config), steps)
+
+    def outlier_entries(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Row and feature of each entry of rows that counts as an outlier."""
+        return self.engine.outlier_entries(self.state, rows)
+
+    def score_held_out(self, rows: Rows, config: AnyConfig | None = None) -> Info:
+        """Energies of held-out entries and of their errors, each row predicted from its rest."""
+        state = self.state
+        if config is not None:
+            state = self.engine.with_config(state, config)
+        with quiet():
+            return self.engine.score_held_out(state, rows)
+
+    @property
+    def is_temporal(self) -> bool:
+        """Whether rows are filled from their neighbours in time."""
+        return self.engine.is_temporal(self.state_for())
+
+    def describe(self) -> dict[str, Any]:
+        """Facts about the model, by name."""
+        return self.engine.describe(self.state_for())

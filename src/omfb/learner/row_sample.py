@@ -1,0 +1,95 @@
+"""A uniform sample of the rows of a pass, for the end of a fit.
+
+Reservoir sampling: row t of a pass takes one of `size` places while there are free ones, and later
+the place u(t) mod (t + 1), if there is such a place, where u(t) is a hash of t. So the sample
+depends on the rows and their order only, not on how the pass is cut into blocks or interrupted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..core.blocks import dense_with_holes
+from ..core.engine import Rows
+
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a block changes in a sample. To apply it twice is to apply it once.
+
+    Attributes
+    ----------
+    places : tuple of int
+    rows : ndarray or sparse matrix of shape (len(places), n_features) or None
+    n_seen : int
+        Rows of the pass, those of the block included.
+    """
+
+    places: tuple[int, ...] = ()
+    rows: Rows = None
+    n_seen: int = 0
+
+
+class RowSample:
+    """At most `size` of the rows so far, in their order while they are no more than that.
+
+    Parameters
+    ----------
+    size : int
+    rows : ndarray, sparse matrix or None
+        The rows in the sample, if it continues from a checkpoint.
+    n_seen : int
+        Rows of the pass so far.
+    """
+
+    def __init__(self, size: int, rows: Rows = None, n_seen: int = 0) -> None:
+        self._size, self.n_seen = size, n_seen
+        self._rows = [] if rows is None else [rows[at : at + 1] for at in range(rows.shape[0])]
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def changes(self, block: Rows) -> Changes:
+        """What a block of rows will change; nothing is changed yet."""
+        numbers = np.arange(self.n_seen, self.n_seen + block.shape[0])
+        places = np.where(numbers < self._size, numbers, _places(numbers))
+        taken = np.flatnonzero(places < self._size)
+        # In the order of places; of rows that take the same place, the last one keeps it.
+        _, last = np.unique(places[taken][::-1], return_index=True)
+        taken = taken[::-1][last]
+        after = int(self.n_seen + block.shape[0])
+        return Changes(tuple(places[taken].tolist()), block[taken], after)
+
+    def apply(self, changes: Changes) -> None:
+        """Change the sample."""
+        for number, place in enumerate(changes.places):
+            row = changes.rows[number : number + 1]
+            if place < len(self._rows):
+                self._rows[place] = row
+            else:
+                self._rows.append(row)
+        self.n_seen = max(self.n_seen, changes.n_seen)
+
+    def rows(self) -> Rows:
+        """The rows of the sample, sparse if all of them are."""
+        if all(scipy.sparse.issparse(row) for row in self._rows):
+            return scipy.sparse.vstack(self._rows, format="csr")
+        return np.concatenate([dense_with_holes(row) for row in self._rows])
+
+
+def _places(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
+    """u(t) mod (t + 1), u being SplitMix64."""
+    z = (numbers.astype(np.uint64) + np.uint64(1)) * _ODD
+    z = (z ^ (z >> np.uint64(30))) * _MIX[0]
+    z = (z ^ (z >> np.uint64(27))) * _MIX[1]
+    z ^= z >> np.uint64(31)
+    places: NDArray[np.int64] = (z % (numbers.astype(np.uint64) + np.uint64(1))).astype(np.int64)
+    return places
+
+
+NO_CHANGES = Changes()
