@@ -19,7 +19,7 @@ CHILD = """
 import json, sys, time
 import numpy as np
 from threadpoolctl import threadpool_limits
-from omfb import OMFB
+import omfb
 
 kind, n, m, r, share, threads, new = json.loads(sys.argv[1])
 rng = np.random.default_rng(0)
@@ -30,10 +30,10 @@ if kind == "runs":  # each series is missing for stretches of 20 rows
     for series in X.T:
         for start in rng.integers(0, n - 20, int(share * n / 20)):
             series[start : start + 20] = np.nan
-if new and kind == "runs":
-    from omfb import OMFBImputer as Model
+if new:
+    Model = omfb.OMFBImputer if kind == "runs" else omfb.OnlineFactorAnalysis
 else:
-    Model = OMFB
+    Model = omfb.OMFB
 with threadpool_limits(threads):
     Model(r, max_iter=1, random_state=0).fit(X[:2000])
     start = time.perf_counter()

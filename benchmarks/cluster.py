@@ -8,7 +8,7 @@ round moves are what its tasks are pickled to, beside what is predicted: a state
 its evidence back, some (r + 1) numbers for each feature.
 
 What two workers could gain at most on this machine is measured, too: all chunks but the first in
-one round, in which nobody waits for anybody. (Such lanes learn less: it is no way to fit.)
+one round, in which nobody waits for anybody. (Such n_tasks learn less: it is no way to fit.)
 """
 
 import argparse
@@ -23,8 +23,8 @@ import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster, wait
 
-from omfb import OMFB
-from omfb.adapters.dask import round_schedule as order
+from omfb import OnlineFactorAnalysis
+from omfb.adapters.dask import round_schedule
 from omfb.core.factor import merge
 
 NOISE = 0.5
@@ -52,11 +52,11 @@ def error(model, rows):
     return float(np.linalg.norm(away - away @ basis @ basis.T))
 
 
-def fitted(X, components, lanes=None, client=None):
+def fitted(X, components, n_tasks=None, client=None):
     """The model, and what it took: seconds, and those of processors, workers' and our own."""
     began, used = time.perf_counter(), processor_time(client)
     with nullcontext() if client is None else client.as_current():
-        model = OMFB(components, random_state=0, max_iter=1).fit(X, lanes=lanes)
+        model = OnlineFactorAnalysis(components, random_state=0, max_iter=1).fit(X, n_tasks=n_tasks)
     return model, time.perf_counter() - began, processor_time(client) - used
 
 
@@ -66,7 +66,7 @@ def processor_time(client):
 
 
 def bytes_moved(model):
-    """Of a lane in a round: its state and its evidence, pickled."""
+    """Of a task in a round: its state and its evidence, pickled."""
     state = model.learner_.state
     evidence = merge.gather(state, state)
     return [len(pickle.dumps(part, protocol=5)) for part in (state, evidence)]
@@ -83,18 +83,18 @@ def cluster(stack, workers, asked):
     with client.as_current():
         lazy = client.persist(lazy)
         wait(lazy)
-        OMFB(asked.components, max_iter=1).fit(lazy[: 4 * asked.chunk], lanes=2)
+        OnlineFactorAnalysis(asked.components, max_iter=1).fit(lazy[: 4 * asked.chunk], n_tasks=2)
     return client, lazy
 
 
 @contextmanager
 def in_one_round():
-    usual = order.ROUND_GROWTH, order.ROUND_SHARE
-    order.ROUND_GROWTH, order.ROUND_SHARE = 10**9, 1.0
+    usual = round_schedule.ROUND_GROWTH, round_schedule.ROUND_SHARE
+    round_schedule.ROUND_GROWTH, round_schedule.ROUND_SHARE = 10**9, 1.0
     try:
         yield
     finally:
-        order.ROUND_GROWTH, order.ROUND_SHARE = usual
+        round_schedule.ROUND_GROWTH, round_schedule.ROUND_SHARE = usual
 
 
 def spread(values):
@@ -105,7 +105,7 @@ def spread(values):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for name, value in {
-        "rows": 1_000_000, "features": 200, "components": 20, "chunk": 10_000, "lanes": 32,
+        "rows": 1_000_000, "features": 200, "components": 20, "chunk": 10_000, "tasks": 32,
         "repeats": 7,
     }.items():  # fmt: skip
         parser.add_argument(f"--{name}", type=int, default=value)
@@ -116,7 +116,7 @@ def main():
     test = chunk(10**6, 20_000, m, r)
 
     X = np.concatenate([chunk(at, asked.chunk, m, r) for at in range(n // asked.chunk)])
-    OMFB(r, max_iter=1).fit(X[:2000])  # what is compiled is loaded
+    OnlineFactorAnalysis(r, max_iter=1).fit(X[:2000])  # what is compiled is loaded
     fits = {0: partial(fitted, X, r)}
     took = {0: [], 1: [], 2: []}
     unhindered = {1: [], 2: []}
@@ -125,7 +125,7 @@ def main():
         stack.enter_context(dask.config.set(KEPT if asked.keep_memory else {}))
         for workers in (1, 2):
             client, lazy = cluster(stack, workers, asked)
-            fits[workers] = partial(fitted, lazy, r, lanes=asked.lanes, client=client)
+            fits[workers] = partial(fitted, lazy, r, n_tasks=asked.tasks, client=client)
         for _ in range(asked.repeats):
             for workers, fit in fits.items():
                 model, *times = fit()
@@ -133,13 +133,13 @@ def main():
                 errors[workers] = error(model, test)
             for workers, times in unhindered.items():
                 with in_one_round():
-                    times.append(fits[workers](lanes=n // asked.chunk)[1])
+                    times.append(fits[workers](n_tasks=n // asked.chunk)[1])
 
     seconds, processor = np.moveaxis(np.array([took[0], took[1], took[2]]), 2, 0)
-    rounds = len(order.rounds_of([asked.chunk] * (n // asked.chunk), asked.lanes))
+    rounds = len(round_schedule.round_schedule([asked.chunk] * (n // asked.chunk), asked.tasks))
     state, evidence = bytes_moved(model)
     summary = {
-        "rows": n, "features": m, "components": r, "chunk": asked.chunk, "lanes": asked.lanes,
+        "rows": n, "features": m, "components": r, "chunk": asked.chunk, "n_tasks": asked.tasks,
         "rounds": rounds, "repeats": asked.repeats,
         "overhead of one worker": spread(seconds[1] / seconds[0] - 1),
         "gain of two": spread(seconds[1] / seconds[2]),

@@ -2,7 +2,7 @@
 
     python benchmarks/cluster_times.py [--bandwidth 1e9] [--latency 0.001] [--task 0.001]
 
-In each round the tasks of all lanes pass one scheduler; the state goes from the client to each
+In each round all tasks pass one scheduler; the state goes from the client to each
 worker; a worker learns from its chunks; evidence comes together by a tree, and the state returns.
 """
 
@@ -12,27 +12,26 @@ import time
 
 import numpy as np
 
-from omfb.adapters.dask.round_schedule import rounds_of
+from omfb.adapters.dask.round_schedule import round_schedule
 from omfb.core.factor import merge
-from omfb.core.factor.config import Settings
-from omfb.core.factor.init import start
-from omfb.core.factor.step import learn
+from omfb.core.factor.config import FactorConfig
+from omfb.core.factor.init import init
+from omfb.core.factor.step import step
 from omfb.core.linalg.threads import products_in_one_thread
 
-CHUNK, LANES = 100_000, 1000
+CHUNK, TASKS = 100_000, 1000
 
 
 @products_in_one_thread()
 def measured(n_features, components, rows=8192):
-    """Seconds to learn from a row, and to gather and merge a lane, as workers do it."""
+    """Seconds to learn from a row, and to gather and merge a task, as workers do it."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((rows, components)) @ rng.standard_normal((components, n_features))
     X += 0.5 * rng.standard_normal(X.shape)
-    model = learn(
-        start(X[:400], Settings(n_components=components, scale=False, noise="shared"), 0), X
-    )[0]
+    config = FactorConfig(n_components=components, scale=False, noise="isotropic")
+    model = step(init(X[:400], config, seed=0), X)[0]
     began = time.process_time()
-    part = learn(model, X)[0]
+    part = step(model, X)[0]
     learned = time.process_time()
     evidence = merge.gather(model, part)
     gathered = time.process_time()
@@ -47,13 +46,13 @@ def seconds_of_a_pass(n_rows, n_features, components, workers, times, asked):
     size = 8 * n_features * (components + 1) / asked.bandwidth + asked.latency
     lengths = [CHUNK] * (n_rows // CHUNK)
     learning = scheduler = network = merging = 0.0
-    for lanes in rounds_of(lengths, min(LANES, max(workers, 32))):
-        chunks = max(map(len, lanes)) * math.ceil(len(lanes) / workers)
-        depth = math.ceil(math.log2(len(lanes))) if len(lanes) > 1 else 0
+    for tasks in round_schedule(lengths, min(TASKS, max(workers, 32))):
+        chunks = max(map(len, tasks)) * math.ceil(len(tasks) / workers)
+        depth = math.ceil(math.log2(len(tasks))) if len(tasks) > 1 else 0
         learning += chunks * CHUNK * each_row
-        scheduler += (sum(map(len, lanes)) + 3 * len(lanes)) * asked.task
-        network += (min(workers, len(lanes)) + depth + 1) * size
-        merging += math.ceil(len(lanes) / workers) * gather + merged
+        scheduler += (sum(map(len, tasks)) + 3 * len(tasks)) * asked.task
+        network += (min(workers, len(tasks)) + depth + 1) * size
+        merging += math.ceil(len(tasks) / workers) * gather + merged
     return learning, scheduler, network, merging
 
 
@@ -66,7 +65,7 @@ def main():
     n_rows, n_features, components = 10**9, 1000, 20
     times = measured(n_features, components)
     print(f"{n_features} features, {components} components: {times[0] * 1e6:.1f} µs a row,")
-    print(f"{times[1] * 1e3:.1f} ms to gather a lane, {times[2] * 1e3:.1f} ms to merge a round")
+    print(f"{times[1] * 1e3:.1f} ms to gather a task, {times[2] * 1e3:.1f} ms to merge a round")
     print("| workers | minutes | learning | scheduler | network | merging |")
     print("|---:|---:|---:|---:|---:|---:|")
     for workers in (1, 10, 100, 1000, 10_000):

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 from figures import Panel, draw
-from peers import RULE, tracker
+from peers import tracker
 from timing import limited, measured, options, write
 
-MEMORIES = (0.0, 0.8, 0.9, 0.99, 0.999, 1.0)
+FORGET_FACTORS = (0.0, 0.8, 0.9, 0.99, 0.999, 1.0)
 # Features, rank, rows of each phase, rows between two looks at the error.
 SIZES = {"tiny": (20, 2, 50, 25), "quick": (40, 4, 400, 25), "full": (100, 5, 2000, 50)}
 # Angle by which each direction of the subspace turns in a row, and whether it jumps at the start.
@@ -48,10 +48,11 @@ def stream(size: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return signal, signal + NOISE * np.sqrt(r / m) * rng.standard_normal(signal.shape)
 
 
-def ours(size: str, memory: float, **rule: Any) -> Learner:
-    from omfb import OMFB
+def ours(size: str, estimator: str, forget_factor: float) -> Learner:
+    import omfb
 
-    model = OMFB(SIZES[size][1], memory=memory, random_state=0, **rule)
+    make = getattr(omfb, estimator)
+    model = make(SIZES[size][1], forget_factor=forget_factor, random_state=0)
     return lambda rows: model.partial_fit(rows).components_
 
 
@@ -76,11 +77,13 @@ def tracking(size: str, name: str, **settings: float) -> Learner:
 
 
 CANDIDATES: dict[str, list[tuple[Callable[..., Learner], dict[str, Any]]]] = {
-    **{f"omfb, memory={memory:g}": [(ours, {"memory": memory})] for memory in MEMORIES},
     **{
-        f"omfb, rule given, memory={memory:g}": [(ours, {"memory": memory, **RULE})]
-        for memory in MEMORIES
-        if memory > 0.0  # without memory nothing is found anyway
+        f"omfb, {estimator}(forget_factor={factor:g})": [
+            (ours, {"estimator": estimator, "forget_factor": factor})
+        ]
+        for estimator in ("OnlineFactorAnalysis", "OMFB")
+        for factor in FORGET_FACTORS
+        if factor > 0.0 or estimator == "OMFB"
     },
     "IncrementalPCA": [(incremental_pca, {})],
     "GROUSE": [(tracking, {"name": "Grouse", "step": s}) for s in (0.03, 0.1, 0.3)],

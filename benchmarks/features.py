@@ -22,8 +22,9 @@ import psutil
 from cluster import processor_time
 from distributed import Client, LocalCluster, Nanny, Scheduler, SpecCluster, wait
 
-from omfb import OMFB, Rule, init
-from omfb.adapters.dask.feature_tasks import ADDED_AT_ONCE
+from omfb import OMFB
+from omfb.adapters.dask.feature_tasks import BRANCHES
+from omfb.broyden import init
 from omfb.core.broyden.sharded import addends, decide, longest_step, updated, without_features
 
 NOISE = 0.5
@@ -51,7 +52,7 @@ def collection(asked, chunk=256):
 def fitted(X, r, client=None):
     """The model, seconds, and seconds of processors."""
     began, used = time.perf_counter(), processor_time(client)
-    model = OMFB(r, memory=0, shuffle=False, random_state=0).fit(X)
+    model = OMFB(r, shuffle=False, random_state=0).fit(X)
     return model, time.perf_counter() - began, processor_time(client) - used
 
 
@@ -109,21 +110,21 @@ def kept_by_task(n_steps=400, slices=8):
         ) as cluster,
         Client(cluster),
     ):
-        rule = {"memory": 0, "shuffle": False, "random_state": 0, "batch_size": 4}
+        options = {"shuffle": False, "random_state": 0, "batch_size": 4}
         lazy = da.from_array(X, chunks=(n_steps, 5))
-        OMFB(5, **rule).fit(lazy[: n_steps // 4])
+        OMFB(5, **options).fit(lazy[: n_steps // 4])
         before = psutil.Process().memory_info().rss
-        model = OMFB(5, **rule).fit(lazy)  # as long as it is held
+        model = OMFB(5, **options).fit(lazy)  # as long as it is held
         kept = (psutil.Process().memory_info().rss - before) / len(cluster.scheduler.tasks)
         del model
     return kept
 
 
 def step_times(r, q, width=100_000):
-    """Seconds of processors of a step of q rows: for each feature of a slice, in small space."""
+    """Seconds of processors of a step of q rows: per feature of a slice, and in the rest."""
     rng = np.random.default_rng(0)
     Y = rng.standard_normal((q, width))
-    state = init(Y, r, Rule(memory=0.0), seed=0)
+    state = init(Y, r, seed=0)
     small = without_features(state)
     decide(small, addends(state.C, Y, True), width)  # what is compiled is loaded
     times = []
@@ -141,21 +142,21 @@ def step_times(r, q, width=100_000):
 
 def bytes_moved(r, q):
     """Of a step, pickled: what a slice sends, and what it is sent."""
-    state = init(np.random.default_rng(0).standard_normal((q, 4 * r)), r, Rule(memory=0.0), seed=0)
+    state = init(np.random.default_rng(0).standard_normal((q, 4 * r)), r, seed=0)
     sums = addends(state.C, np.random.default_rng(1).standard_normal((q, 4 * r)), False)
     _, X, B, _ = decide(without_features(state), sums, 4 * r)
     return [len(pickle.dumps(part, protocol=5)) for part in (sums, (X, B))]
 
 
 def pass_at_scale(n_rows, n_features, r, workers, asked):
-    """Rows of a step, and seconds of a pass in slices, small space, scheduler and network."""
+    """Rows of a step, and seconds of a pass in slices, reduced space, scheduler and network."""
     q = longest_step(r, [n_features // workers] * workers)
     each_feature, small = step_times(r, q)
     tasks, parts, levels = 2 * workers + 1, workers, 1
-    while parts > ADDED_AT_ONCE:
-        parts, levels = math.ceil(parts / ADDED_AT_ONCE), levels + 1
+    while parts > BRANCHES:
+        parts, levels = math.ceil(parts / BRANCHES), levels + 1
         tasks += parts
-    together = min(workers, ADDED_AT_ONCE) * 8 * q * (q + r) / asked.bandwidth
+    together = min(workers, BRANCHES) * 8 * q * (q + r) / asked.bandwidth
     up = levels * (together + asked.latency)
     down = workers * 16 * q * r / asked.bandwidth + asked.latency
     steps = n_rows / q

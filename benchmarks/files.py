@@ -29,13 +29,13 @@ CHILD = """
 import json, sys, time
 import numpy as np
 from threadpoolctl import threadpool_limits
-from omfb import OMFB
+from omfb import OnlineFactorAnalysis
 
 kind, path, r, threads = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 with threadpool_limits(threads):
     dtype = np.float64 if path.endswith(".csv") else np.float32
     warm = np.random.default_rng(0).random((300, 40)).astype(dtype)
-    OMFB(5).fit(warm)
+    OnlineFactorAnalysis(5).fit(warm)
     if kind != "memory":
         import pyarrow.csv, pyarrow.parquet  # takes a second, once
     if kind == "memory":
@@ -52,7 +52,7 @@ with threadpool_limits(threads):
             path, csv.ReadOptions(block_size=1 << 20, autogenerate_column_names=True),
             convert_options=options))
     else:
-        OMFB(r, max_iter=1, random_state=0).fit(data)
+        OnlineFactorAnalysis(r, max_iter=1, random_state=0).fit(data)
     seconds = time.perf_counter() - start
 # Not ru_maxrss: that begins with what the parent process had.
 status = dict(line.split(":", 1) for line in open("/proc/self/status"))
@@ -126,12 +126,12 @@ def files(folder: Path, n_rows: int, threads: int, repeats: int) -> list[Row]:
 
 def pipe(folder: Path, n_rows: int) -> list[Row]:
     """Rows a second through `complete - --learn`, from its first line to its last."""
-    from omfb import OMFB
+    from omfb import OnlineFactorAnalysis
 
     rng = np.random.default_rng(0)
     X = rng.standard_normal((n_rows, 10)) @ rng.standard_normal((10, 100))
     X += 0.1 * rng.standard_normal(X.shape)
-    OMFB(10, random_state=0).fit(X).save(folder / "m.omfb")
+    OnlineFactorAnalysis(10, random_state=0).fit(X).save(folder / "m.omfb")
     X[rng.random(X.shape) < 0.1] = np.nan
     text = "\n".join(",".join("" if v != v else f"{v:.6f}" for v in row) for row in X)
     (folder / "x.csv").write_text(text + "\n")
@@ -155,7 +155,7 @@ def checkpoints(folder: Path, m: int, repeats: int) -> list[Row]:
     from omfb import Learner
     from omfb.learner.checkpoints import Checkpoints, Place
 
-    learner = Learner(50)
+    learner = Learner("broyden", 50)
     learner.learn(np.random.default_rng(0).random((200, m)))
     place = Place.first(np.random.RandomState(0), m)
     saver = Checkpoints(folder / "c.omfb", "30s", {})

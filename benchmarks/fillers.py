@@ -52,15 +52,15 @@ def kept(values: np.ndarray) -> Fill:
 
 
 def omfb(problem: Holes, **settings: Any) -> Fill:
-    from omfb import OMFB, OMFBImputer
+    from omfb import OMFBImputer, OnlineFactorAnalysis
 
     X: Any = problem.X
     if problem.name == "ratings":  # a sparse matrix of numbers that share one unit
         X = scipy.sparse.csr_array(np.nan_to_num(X))
-        model: Any = OMFB(random_state=0, **settings).fit(X)
+        model: Any = OnlineFactorAnalysis(random_state=0, **settings).fit(X)
     else:
         # As a DatetimeIndex would tell.
-        model = OMFBImputer(random_state=0, in_time=problem.in_time, **settings).fit(X)
+        model = OMFBImputer(random_state=0, temporal=problem.in_time, **settings).fit(X)
 
     def fill() -> Filled:
         values, deviations = model.complete(X, return_std=True)
@@ -219,9 +219,10 @@ RANKS = (1, 2, 3, 4, 5, 7, 10, 14, 20, 28, 40, 60)
 EACH = "a regression for each feature of its own, with many more parameters than a factorisation"
 NEAR = "values next to each other in time hardly differ, and no other feature tells as much"
 METHODS = (
-    Peer(OURS, "omfb", omfb, settings="`OMFBImputer()`, for ratings `OMFB()`: nothing set"),
+    Peer(OURS, "omfb", omfb,
+         settings="`OMFBImputer()`, for ratings `OnlineFactorAnalysis()`: nothing set"),
     Peer(f"{OURS}, tuned", "omfb", omfb,
-         grid(n_components=(None, 5, 20), max_iter=(None, 10), noise=(None, "shared")),
+         grid(n_components=(None, 5, 20), max_iter=(None, 10), noise=("diagonal", "isotropic")),
          settings="`n_components` None, 5, 20; `max_iter` None, 10; `noise` None, shared"),
     Peer("cmfrec", "cmfrec", cmfrec, grid(k=(5, 20, 50, 3, 8), lambda_=(10.0, 3.0, 30.0, 1.0)),
          settings="`CMF`, ALS with offsets, float64; `k` 5, 20, 50 (narrow tables: 3, 5, 8); "

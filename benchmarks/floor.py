@@ -13,17 +13,19 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse
-from peers import RULE
+from peers import ALL_ROWS
 from scipy.linalg.blas import dger
 from threadpoolctl import ThreadpoolController
 from timing import Row, environment, interleaved, report
 
-import omfb
-from omfb import OMFB, Rule
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis, broyden
+from omfb.broyden import BroydenConfig
 from omfb.core.broyden.block import block_length
 from omfb.core.broyden.encode import encode, fill
 
@@ -32,6 +34,9 @@ HERE = Path(__file__).resolve().parent
 LIBRARIES = ThreadpoolController()
 SHAPES = [(4096, 30), (4096, 100), (100_000, 50)]
 QUICK_SHAPES = [(512, 10)]
+ALL_CONFIG = BroydenConfig(**ALL_ROWS)
+# Features of the single rows that are learned with nothing set.
+SINGLE = (10, 100, 1000)
 WIDE_SHAPES = [(4096, 30), (10_000, 30), (100_000, 50), (300_000, 20)]
 
 
@@ -58,7 +63,8 @@ class Floor:
         self.Y = rng.random((self.n, m)).astype(dtype)
         first = rng.random((r, m))
         self.states = {
-            memory: omfb.init(self.Y, r, Rule(memory=memory), init=first) for memory in (0.0, 1.0)
+            factor: broyden.init(self.Y, r, BroydenConfig(forget_factor=factor), init=first)
+            for factor in (0.0, 1.0)
         }
         self.B = rng.random((self.q, r)).astype(dtype)
         self.P, self.C = np.empty((self.q, r), dtype), np.empty((m, r), dtype)
@@ -72,10 +78,10 @@ class Floor:
                 np.matmul(block, self.states[0.0].C, out=self.P)
                 np.matmul(block.T, self.B, out=self.C)
 
-    def learn(self, memory: float, threads: int) -> None:
+    def learn(self, forget_factor: float, threads: int) -> None:
         """The same rows by `step`."""
         with LIBRARIES.limit(limits=threads):
-            omfb.step(self.states[memory], self.Y)
+            broyden.step(self.states[forget_factor], self.Y)
 
 
 def against_floor(m: int, r: int, dtype: type, repeats: int) -> list[Row]:
@@ -94,27 +100,32 @@ def against_floor(m: int, r: int, dtype: type, repeats: int) -> list[Row]:
     n, where = case.n, case.where
     return [
         Row("Algorithm 1 / floor", where, paper_s / floor_s, most=2.2, seconds=paper_s / n),
-        Row("memory=1 / floor", where, full_s / floor_s, most=2.2, seconds=full_s / n),
+        Row("forget_factor=1 / floor", where, full_s / floor_s, most=2.2, seconds=full_s / n),
         Row("naive loop / Algorithm 1", where, naive_s / few / (paper_s / n), least=10.0),
     ]
+
+
+@contextmanager
+def busy_process() -> Iterator[None]:
+    """Let another process keep a core busy."""
+    other = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+    try:
+        yield
+    finally:
+        other.kill()
+        other.wait()
 
 
 def in_two_threads(m: int, r: int, repeats: int, busy: bool) -> list[Row]:
     """Two threads beside one, and beside the floor in two; `busy`: another process has a core."""
     case = Floor(m, r, np.float64)
-    endless = [sys.executable, "-c", "while True: pass"]
-    other = subprocess.Popen(endless) if busy else None
-    try:
+    with busy_process() if busy else nullcontext():
         floor_s, one, two = interleaved(
             [lambda: case.products(2), lambda: case.learn(0.0, 1), lambda: case.learn(0.0, 2)],
             repeats,
             of=statistics.median if busy else min,
             pause=0.2,
         )
-    finally:
-        if other is not None:
-            other.kill()
-            other.wait()
     if busy:
         what = "two threads / one, while another process keeps a core busy"
         return [Row(what, case.where, two / one, most=1.3, seconds=two / case.n)]
@@ -129,7 +140,7 @@ def using(m: int, r: int, repeats: int) -> list[Row]:
     """What is done with complete rows once there is a dictionary, beside the product X @ C."""
     rng = np.random.default_rng(0)
     X = rng.random((max(512, min(20_000, 10_000_000 // m)), m))
-    state = omfb.init(X, r, seed=0)
+    state = broyden.init(X, r, ALL_CONFIG, seed=0)
     product, coded, filled = interleaved(
         [lambda: X @ state.C, lambda: encode(state, X), lambda: fill(state, X)], repeats, of=min
     )
@@ -146,7 +157,7 @@ def through_the_estimator(m: int, r: int, repeats: int) -> list[Row]:
     rng = np.random.default_rng(0)
     n = max(200, min(20_000, 40_000_000 // m))
     X = rng.random((n, m))
-    options = {"random_state": 0, **RULE, "max_iter": 1}
+    options = {"random_state": 0, **ALL_ROWS, "max_iter": 1}
     part, plain, shuffled = interleaved(
         [
             lambda: OMFB(r, **options).partial_fit(X),
@@ -175,19 +186,19 @@ def through_the_estimator(m: int, r: int, repeats: int) -> list[Row]:
 def small_rows(repeats: int) -> list[Row]:
     rng = np.random.default_rng(0)
     rows = []
-    for m, memory in itertools.product((10, 30, 100), (0.0, 1.0)):
+    for m, factor in itertools.product((10, 30, 100), (0.0, 1.0)):
         X = rng.random((10_000, m))
-        state = omfb.init(X, 5, Rule(memory=memory), seed=0)
-        model = OMFB(5, memory=memory, random_state=0, **RULE)
-        found = OMFB(5, max_iter=1, random_state=0)
-        fits = [lambda e=e, X=X: e.fit(X) for e in (model, found)]
+        state = broyden.init(X, 5, BroydenConfig(forget_factor=factor), seed=0)
+        model = OMFB(5, forget_factor=factor, random_state=0)
+        free_model = OnlineFactorAnalysis(5, max_iter=1, random_state=0)
+        fits = [lambda e=e, X=X: e.fit(X) for e in (model, free_model)]
         stepped, fitted, free = interleaved(
-            [lambda s=state, X=X: omfb.step(s, X), *fits], repeats, of=min
+            [lambda s=state, X=X: broyden.step(s, X), *fits], repeats, of=min
         )
-        where = f"{m} x 5, memory={memory:g}"
+        where = f"{m} x 5, forget_factor={factor:g}"
         rows.append(Row("µs a row, step", where, 1e6 * stepped / len(X), most=3.0))
         rows.append(Row("µs a row, fit", where, 1e6 * fitted / len(X), most=3.0))
-        if memory:
+        if factor:
             rows.append(Row("µs a row, fit with nothing set", f"{m} x 5", 1e6 * free / len(X)))
     return rows
 
@@ -195,10 +206,10 @@ def small_rows(repeats: int) -> list[Row]:
 def more_components_than_features(repeats: int) -> list[Row]:
     X = np.random.default_rng(0).random((500, 20))
     rows = []
-    for memory in (0.0, 1.0):
-        state = omfb.init(X, 30, Rule(memory=memory), seed=0)
-        (taken,) = interleaved([lambda s=state: omfb.step(s, X)], repeats, of=min)
-        where = f"20 x 30, memory={memory:g}"
+    for factor in (0.0, 1.0):
+        state = broyden.init(X, 30, BroydenConfig(forget_factor=factor), seed=0)
+        (taken,) = interleaved([lambda s=state: broyden.step(s, X)], repeats, of=min)
+        where = f"20 x 30, forget_factor={factor:g}"
         rows.append(Row("µs a row, m below r", where, 1e6 * taken / len(X), most=20.0))
     return rows
 
@@ -210,8 +221,8 @@ def missing(m: int, r: int, most: float, repeats: int) -> list[Row]:
     scattered, outage = Y.copy(), Y.copy()
     scattered[rng.random(Y.shape) < 0.1] = np.nan
     outage[:, m // 10 : m // 5] = np.nan
-    state = omfb.init(Y, r, seed=0)
-    functions = [lambda X=X: omfb.step(state, X) for X in (Y, scattered, outage)]
+    state = broyden.init(Y, r, ALL_CONFIG, seed=0)
+    functions = [lambda X=X: broyden.step(state, X) for X in (Y, scattered, outage)]
     functions += [lambda X=X: encode(state, X) for X in (Y, scattered, outage)]
     whole, random, same, code, code_random, code_same = interleaved(functions, repeats, of=min)
     where = f"{m} x {r}, 10 % missing"
@@ -227,9 +238,9 @@ def with_missing(m: int, r: int, repeats: int) -> list[Row]:
     rng = np.random.default_rng(0)
     Y = rng.random((64, m))
     Y[rng.random(Y.shape) < 0.25] = np.nan
-    state = omfb.init(Y, r, Rule(memory=0.0), init=rng.random((r, m)))
+    state = broyden.init(Y, r, BroydenConfig(), init=rng.random((r, m)))
     ours, loop = interleaved(
-        [lambda: omfb.step(state, Y), lambda: naive(Y[:8], state.C, 1.0)], repeats
+        [lambda: broyden.step(state, Y), lambda: naive(Y[:8], state.C, 1.0)], repeats
     )
     return [
         Row("naive masked loop / Algorithm 2", f"{m} x {r}, 25 % missing", loop / 8 / (ours / 64),
@@ -253,12 +264,12 @@ def sparse(m: int, r: int, repeats: int) -> list[Row]:
 
     def learner(features: int, observed: int):
         X = rows_with(observed, features)
-        state = omfb.init(X, r, Rule(ridge=0.1), seed=0)
+        state = broyden.init(X, r, BroydenConfig(forget_factor=1.0, ridge=0.1), seed=0)
         # The state is used up and replaced, as a stream does: no copy of the dictionary.
-        holder = [omfb.step(state, X)[0]]
+        holder = [broyden.step(state, X)[0]]
 
         def learn() -> None:
-            holder[0] = omfb.step(holder[0], X, reuse=True)[0]
+            holder[0] = broyden.step(holder[0], X, reuse=True)[0]
 
         return learn
 
@@ -276,12 +287,12 @@ def sparse(m: int, r: int, repeats: int) -> list[Row]:
 def single_row(m: int, r: int, repeats: int) -> list[Row]:
     rng = np.random.default_rng(0)
     Y = rng.random((200, m))
-    model = OMFB(r, random_state=0, **RULE).partial_fit(Y)
-    found = OMFB(r, random_state=0).partial_fit(Y)
+    model = OMFB(r, random_state=0, **ALL_ROWS).partial_fit(Y)
+    found = OnlineFactorAnalysis(r, random_state=0).partial_fit(Y)
     C, k = rng.random((m, r)), 1e-9 * rng.random(r)
     rows = [Y[i : i + 1] for i in range(100)]
 
-    def learn(model: OMFB) -> None:
+    def learn(model: OMFB | OnlineFactorAnalysis) -> None:
         for row in rows:
             model.partial_fit(row)
 
@@ -300,6 +311,35 @@ def single_row(m: int, r: int, repeats: int) -> list[Row]:
     ]
 
 
+def single_rows_with_nothing_set(m: int, n: int, repeats: int, busy: bool) -> Row:
+    """`partial_fit` of rows with 10 % missing, one by one, once 1000 have been learned."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((1000 + n, 5)) @ rng.standard_normal((5, m))
+    X += 0.1 * rng.standard_normal(X.shape)
+    X[rng.random(X.shape) < 0.1] = np.nan
+    model = OnlineFactorAnalysis(random_state=0).partial_fit(X[:1000])
+    rows = [X[i : i + 1] for i in range(1000, 1000 + n)]
+
+    def learn() -> None:
+        for row in rows:
+            model.partial_fit(row)
+
+    with busy_process() if busy else nullcontext():
+        (taken,) = interleaved([learn], repeats, of=statistics.median if busy else min)
+    where = f"{m} features, 10 % missing" + (", beside a busy process" if busy else "")
+    return Row("µs of partial_fit of a row, nothing set", where, 1e6 * taken / n, seconds=taken / n)
+
+
+def small_table(repeats: int) -> list[Row]:
+    """Fit and fill a table as small as many are, its kernels being compiled."""
+    from sklearn.datasets import load_diabetes
+
+    X = load_diabetes().data.copy()
+    X[np.random.default_rng(0).random(X.shape) < 0.1] = np.nan
+    (taken,) = interleaved([lambda: OMFBImputer(random_state=0).fit_transform(X)], repeats, of=min)
+    return [Row("seconds to fit and fill", "442 x 10, 10 % missing", taken, seconds=taken)]
+
+
 STARTS = {
     "import omfb": "import omfb",
     "from omfb import OMFB": "from omfb import OMFB",
@@ -308,7 +348,7 @@ STARTS = {
 FIT = """
 import sys, time
 import numpy as np
-from omfb import OMFB
+from omfb import OMFB, OnlineFactorAnalysis
 X = np.random.default_rng(0).random((60, 50))
 Z = X.copy()
 Z[::3, 5:9] = np.nan
@@ -318,9 +358,11 @@ for kind in sys.argv[1:]:
     options = {"batch_size": 10} if "batch" in kind else {}
     options |= {"smooth": 1, "shuffle": False} if "smooth" in kind else {}
     start = time.perf_counter()
-    if "nothing set" not in kind:
-        options |= {"lam": 1, "ridge": 1, "shrink": 0, "center": False}
-    OMFB(5, **options).fit(data).transform(data)
+    if "nothing set" in kind:
+        model = OnlineFactorAnalysis(5)
+    else:
+        model = OMFB(5, forget_factor=1, ridge=1, **options)
+    model.fit(data).transform(data)
     taken.append(time.perf_counter() - start)
 print(sum(taken))
 """
@@ -359,9 +401,9 @@ def starting() -> list[Row]:
 
 MEMMAP = """
 import sys, numpy as np
-from omfb import OMFB
+from omfb import OnlineFactorAnalysis
 X = np.load(sys.argv[1], mmap_mode="r")
-OMFB(20, shuffle=sys.argv[2] == "True", random_state=0).fit(X)
+OnlineFactorAnalysis(20, shuffle=sys.argv[2] == "True", random_state=0).fit(X)
 sys.path.insert(0, sys.argv[3])
 from timing import resident
 print(resident(peak=True))
@@ -417,7 +459,11 @@ def main() -> None:
         rows += missing(4096, 100, 4.0, repeats) if not options.quick else []
         rows += with_missing(m, r, repeats)
         rows += single_row(m, r, repeats)
+        rows += small_table(min(repeats, 7))
         rows += sparse(10_000 if options.quick else 100_000, r, repeats)
+    n = 20 if options.tiny else 200
+    for features, busy in itertools.product(SINGLE, (False, True)):  # with BLAS threads as usual
+        rows.append(single_rows_with_nothing_set(features, n, min(repeats, 7), busy))
     if not options.tiny:  # a minute of starting processes
         rows += starting()
     rows += memory(0.002 if options.tiny else 0.05 if options.quick else 2.0)

@@ -32,7 +32,7 @@ from tables import (
 )
 from timing import Row, limited, measured, options, say, write
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFBImputer, OnlineFactorAnalysis
 
 SEED = 20262001  # the first of those that say what is hidden; no constant was ever chosen by them
 MASKS = {"tiny": 1, "quick": 1, "full": 3}
@@ -87,13 +87,13 @@ def panels(size: str) -> Iterator[Row]:
     yield from panel("faces, pixels", size, 0.0550, max_iter=4)
     yield from panel("Beijing air", size, 0.289, max_iter=1)
     yield from panel("METR-LA traffic", size, 0.577, max_iter=1)
-    yield from panel("METR-LA traffic", size, 0.570, max_iter=1, in_time=True)
+    yield from panel("METR-LA traffic", size, 0.570, max_iter=1, temporal=True)
     yield from panel("METR-LA traffic", size, 0.60, max_iter=1, shuffle=False)
-    yield from panel("METR-LA traffic", size, 0.60, max_iter=1, shuffle=False, in_time=True)
+    yield from panel("METR-LA traffic", size, 0.60, max_iter=1, shuffle=False, temporal=True)
     # Bounds of series are figures of one mask, and masks differ by more than methods do.
     yield from of_the_bound("Beijing air", size, 0.289)
     yield from of_the_bound("METR-LA traffic", size, 0.577)
-    yield from of_the_bound("METR-LA traffic", size, 0.570, in_time=True)
+    yield from of_the_bound("METR-LA traffic", size, 0.570, temporal=True)
     yield from of_the_bound("METR-LA traffic", size, 0.60, shuffle=False)
 
 
@@ -182,17 +182,17 @@ def _solved_again(model: OMFBImputer, table: Table) -> float:
 
 def long_block(size: str) -> Iterator[Row]:
     """One column missing for a fifth of the time, beside SoftImpute with its best threshold."""
-    errors: dict[str, list[float]] = {"not in time": [], "in_time=True": [], "SoftImpute": []}
+    errors: dict[str, list[float]] = {"not temporal": [], "temporal=True": [], "SoftImpute": []}
     for seed in range(SEED, SEED + (8 if size == "full" else 2)):
         table = drifting(seed, fewer(1000, size))
-        errors["not in time"].append(table.error(filled(table.X)))
-        errors["in_time=True"].append(table.error(filled(table.X, in_time=True)))
+        errors["not temporal"].append(table.error(filled(table.X)))
+        errors["temporal=True"].append(table.error(filled(table.X, temporal=True)))
         thresholds = (0.3, 0.1, 0.03, 0.01, 0.003)
         errors["SoftImpute"].append(
             min(table.error(soft_impute(table.X, share)) for share in thresholds)
         )
     best = rms(np.array(errors["SoftImpute"]))
-    for name in ("not in time", "in_time=True"):
+    for name in ("not temporal", "temporal=True"):
         ratio = rms(np.array(errors[name])) / best
         each = [a / b for a, b in zip(errors[name], errors["SoftImpute"], strict=True)]
         where = f"one column missing for 200 of 1000 rows, {name}"
@@ -270,7 +270,7 @@ def complete(size: str) -> Iterator[Row]:
         best = best_outside(X, r)
         excess = []
         for seed in range(MASKS[size]):
-            model = OMFB(r, max_iter=1, random_state=seed).fit(X)
+            model = OnlineFactorAnalysis(r, max_iter=1, random_state=seed).fit(X)
             excess.append(above(outside(X, model.mean_, model.components_), best))
         yield row("% above the SVD", f"faces, r={r}, one pass", excess, most=0.6)
     for name, (X, r) in complete_tables(size).items():
@@ -280,7 +280,7 @@ def complete(size: str) -> Iterator[Row]:
         for passes in (None, 1):
             excess = []
             for seed in range(MASKS[size]):
-                model = OMFB(r, max_iter=passes, random_state=seed).fit(X)
+                model = OnlineFactorAnalysis(r, max_iter=passes, random_state=seed).fit(X)
                 excess.append(above(outside(X, model.mean_, model.components_), best))
             how = "nothing set" if passes is None else "one pass"
             where = f"{name}, {X.shape[0]} × {X.shape[1]}, r={r}, {how}"
@@ -301,11 +301,12 @@ def tuned(known: Any, predict: Callable[..., np.ndarray], settings: list[dict[st
 
 def sparse_ratings(size: str) -> Iterator[Row]:
     """Generated ratings, as sparse rows: beside tuned offsets, and beside cmfrec tuned."""
-    found: dict[str, list[float]] = {"OMFB()": [], "OMFBImputer()": []}
+    found: dict[str, list[float]] = {"OnlineFactorAnalysis()": [], "OMFBImputer()": []}
     plain, als = [], []
     for seed in seeds(size):
         known = ratings(seed, *((300, 400) if size != "full" else (943, 1682)))
-        for name, make in (("OMFB()", OMFB), ("OMFBImputer()", OMFBImputer)):
+        for make in (OnlineFactorAnalysis, OMFBImputer):
+            name = f"{make.__name__}()"
             model = make(random_state=0).fit(known.matrix())
             found[name].append(known.error(np.asarray(model.complete(known.matrix()))))
         strengths = [{"strength": s} for s in (2.0, 4.0, 8.0, 16.0)]

@@ -62,7 +62,7 @@ def head(results: dict[str, Result]) -> Iterator[str]:
     if "drift" in results:
         ahead = [line for line in advice(results["drift"]) if "is ahead" in line]
         if ahead:
-            yield "Streams that drift, omfb with the best of its memories:"
+            yield "Streams that drift, omfb with the best of its forget factors:"
             yield ""
             yield from (*ahead, "")
     if "holes" in results:
@@ -179,7 +179,7 @@ def drift(result: Result) -> Iterator[str]:
         cells = [f"**{e:.3f}**" if best[k] == peer["name"] else f"{e:.3f}" for k, e in errors]
         rows.append([peer["name"], *cells, number(peer["microseconds"])])
     yield from table(["", *phases, "µs a row"], rows)
-    yield "Which memory to choose:"
+    yield "Which forget factor to choose:"
     yield ""
     yield from advice(result)
     yield ""
@@ -187,7 +187,7 @@ def drift(result: Result) -> Iterator[str]:
 
 
 def advice(result: Result) -> Iterator[str]:
-    """For each phase the best memory, and who else is better still."""
+    """For each phase the best forget factor, and who else is better still."""
     raced = [peer for peer in result["peers"] if "phases" in peer]
     mine = [peer for peer in raced if peer["name"].startswith(OURS)]
     for phase in raced[0]["phases"]:
@@ -245,7 +245,8 @@ def nothing_set(result: Result) -> Iterator[str]:
     """What must be reached, what was, and the spread over masks."""
     yield "## Nothing set"
     yield ""
-    yield "`OMFBImputer()` (tables with missing entries) and `OMFB()` (complete rows) as they are;"
+    yield "`OMFBImputer()` (tables with missing entries) and `OnlineFactorAnalysis()` (complete"
+    yield "rows) as they are;"
     yield "entries hidden by seeds that were never looked at before, but for rows that name the"
     yield "mask which their bound was measured with. Means over several masks, or"
     yield "over several orders of the rows where nothing is missing, with the least and the most."

@@ -60,23 +60,23 @@ class Peer:
 
 
 OURS = "omfb"
-RULE: dict[str, Any] = {"lam": 1.0, "ridge": 0.0, "shrink": 0.0, "center": False}
-"""Parameters of OMFB that leave nothing to be found from the stream."""
+ALL_ROWS: dict[str, Any] = {"forget_factor": 1.0}
+"""Parameters of OMFB by which all past rows count."""
 
 
 def omfb(data: Rows, threads: int) -> Iterator[Snapshot]:
-    from omfb import OMFB
+    from omfb import OnlineFactorAnalysis
 
-    model = OMFB(data.n_components - 1, random_state=0)
+    model = OnlineFactorAnalysis(data.n_components - 1, random_state=0)
     for rows in data.chunks():
         model.partial_fit(rows)
         yield lambda: np.vstack([model.components_, model.mean_])
 
 
-def omfb_by_rule(data: Rows, threads: int) -> Iterator[Snapshot]:
+def omfb_of_paper(data: Rows, threads: int) -> Iterator[Snapshot]:
     from omfb import OMFB
 
-    model = OMFB(data.n_components, random_state=0, **RULE)
+    model = OMFB(data.n_components, random_state=0, **ALL_ROWS)
     for rows in data.chunks():
         model.partial_fit(rows)
         yield lambda: model.components_
@@ -162,10 +162,10 @@ DENSE = "lambda1 small, as the codes need not be sparse here"
 
 COMPLETE = (
     Peer(OURS, "omfb", omfb,
-         settings="`OMFB(r - 1)`: nothing set, by `partial_fit` of chunks; its mean is the r-th "
-         "direction"),
-    Peer(f"{OURS}, rule given", "omfb", omfb_by_rule,
-         settings="`lam=1`, `ridge=0`, `shrink=0`, `center=False`: nothing is found"),
+         settings="`OnlineFactorAnalysis(r - 1)`: nothing set, by `partial_fit` of chunks; its "
+         "mean is the r-th direction"),
+    Peer(f"{OURS}, forget_factor=1", "omfb", omfb_of_paper,
+         settings="`OMFB(r, forget_factor=1)`: nothing is estimated"),
     Peer("IncrementalPCA", "sklearn", incremental_pca,
          variants=tuple({"batch": b} for b in (1, 2, 5)),
          settings="batches of r, 2r and 5r rows; r − 1 components and its mean: r directions as "

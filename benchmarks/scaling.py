@@ -14,8 +14,8 @@ import scipy.sparse
 from figures import Panel, draw
 from timing import child, limited, measured, options, resident, spread, write
 
-import omfb
-from omfb import Rule
+from omfb import OMFBImputer, broyden
+from omfb.broyden import BroydenConfig
 
 Step = Callable[[], int]  # learns from some rows, returns how many
 
@@ -68,7 +68,7 @@ def estimator(axis: str, value: float, size: str) -> Step:
     m, r = FIXED[size]
     m //= 10  # tables have fewer columns than pictures have pixels
     X = rows_of(4 * m if size == "full" else m, m, 0.75 if axis.startswith("threads") else value)
-    model = omfb.OMFBImputer(r, random_state=0).partial_fit(X)
+    model = OMFBImputer(r, random_state=0).partial_fit(X)
 
     def use() -> int:
         model.transform(X) if axis.endswith("filling") else model.partial_fit(X)
@@ -91,12 +91,14 @@ def stepper(axis: str, value: float, size: str) -> Step:
     block = 60 if holes else int(np.clip(6 * r, 60, 2e8 / m))  # at most 800 MB of rows
     X = rows_of(block, m, value if holes else 1.0, axis.endswith("sparse"))
     # A little ridge: a row with few entries does not determine its code.
-    holder = [omfb.init(X, r, Rule(ridge=0.1 if holes else 0.0), seed=0)]
+    holder = [
+        broyden.init(X, r, BroydenConfig(forget_factor=1.0, ridge=0.1 if holes else 0.0), seed=0)
+    ]
     times = int(np.ceil(value / block)) if axis == "rows" else 1
 
     def learn() -> int:
         for _ in range(times):
-            holder[0] = omfb.step(holder[0], X, reuse=True)[0]
+            holder[0] = broyden.step(holder[0], X, reuse=True)[0]
         return times * block
 
     return learn
@@ -125,12 +127,12 @@ def memory(axis: str, value: float, size: str) -> dict[str, float]:
     m, r = FIXED[size]
     m = int(value) if axis == "features" else int(m * FEATURES.get(axis, 1))
     n = 120 if axis == "features" else int(value)
-    rule = Rule()
-    state = omfb.step(omfb.init(rows_of(60, 50), r, rule, seed=0), rows_of(60, 50))[0]
+    config = BroydenConfig(forget_factor=1.0)
+    state = broyden.step(broyden.init(rows_of(60, 50), r, config, seed=0), rows_of(60, 50))[0]
     before = resident(peak=False)
-    state = omfb.init(rows_of(2 * r, m), r, rule, seed=0)
+    state = broyden.init(rows_of(2 * r, m), r, config, seed=0)
     for _ in range(0, n, 60):
-        state = omfb.step(state, rows_of(60, m), reuse=True)[0]
+        state = broyden.step(state, rows_of(60, m), reuse=True)[0]
     return {"memory": resident(peak=True) - before}
 
 

@@ -33,10 +33,10 @@ def test_figures_and_numbers_are_files_too(folder):
         assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
         assert "<svg" in (folder / f"{name}.svg").read_text(encoding="utf-8")
     series = (folder / "air-series.svg").read_text(encoding="utf-8")
-    for label in ("PM2.5 in µg/m³", "temperature in °C", "90 % interval", "truth, hidden"):
+    for label in ("PM2.5 in µg/m³", "temperature in °C", "90 % interval", "truth, held out"):
         assert label in series
     missing = (folder / "air-missing.svg").read_text(encoding="utf-8")
-    for label in ("Dongsi", "station, 11 variables each", "hidden on purpose"):
+    for label in ("Dongsi", "station, 11 variables each", "held out"):
         assert label in missing
     with (folder / "results.csv").open(newline="", encoding="utf-8") as file:
         experiments = {row["experiment"] for row in csv.DictReader(file)}
@@ -54,4 +54,4 @@ def test_nothing_sticks_out_of_a_phone(folder, tmp_path, width):
 def test_legends_take_the_colours_of_the_page(folder):
     """What is drawn in ink would not be seen on black."""
     html = (folder / "report.html").read_text(encoding="utf-8")
-    assert 'dotted currentColor"></span>truth, hidden' in html
+    assert 'dotted currentColor"></span>truth, held out' in html

@@ -10,9 +10,9 @@ from .processes import run
 WORDS = [
     "", "-", "--", "0", "1", "2", "-1", "0.5", "1.5", "nan", "inf", "1e400", "9" * 400, "x", "a b",
     "\x1b[31mred", "../out", "/dev/null", "f0", "f*", "f?", "f0,f1", "1-3", "3-1", "99", "f9",
-    "csv", "ndjson", "data", "random", "ä", "\u202e", "-999,?", ",", ";", ".", "isotropic",
-    "diagonal",
-    "1rows", "0s", "2m", "1e5rows", "true", "no such", "a.csv", "b.csv", "a.npy", "m.omfb",
+    "csv", "ndjson", "data", "random", "ä", "\u202e", "-999,?", ",", ";", ".", "diagonal",
+    "isotropic", "imputer", "factor-analysis", "omfb", "1rows", "0s", "2m",
+    "1e5rows", "true", "no such", "a.csv", "b.csv", "a.npy", "m.omfb",
     "a.parquet", "out.csv", "out.npy", "new.omfb", "[", "f[0-2]", "{}", "%s",
 ]  # fmt: skip
 COMMANDS = ["fit", "complete", "transform", "inverse", "score", "info"]
@@ -28,22 +28,23 @@ READING = [
 ]
 OPTIONS = {
     "fit": [
-        "-r", "--lam", "--memory", "--ridge", "--smooth", "--shrink", "--batch-size", "--decompose",
-        "--center", "--no-center", "--scale", "--no-scale", "--noise", "--outliers",
-        "--no-outliers", "--in-time", "--no-in-time", "--tol", "--shuffle", "--no-shuffle",
-        "--init", "--seed", "--checkpoint", "--every", "--resume", "--log", "-q", *READING,
+        "-r", "--estimator", "--lam", "--forget-factor", "--ridge", "--smooth", "--shrink",
+        "--inner-iter", "--batch-size", "--center", "--no-center", "--scale", "--no-scale",
+        "--noise", "--robust", "--no-robust", "--temporal", "--no-temporal", "--min-value",
+        "--max-value", "--integers", "--tol", "--shuffle", "--no-shuffle", "--init", "--seed",
+        "--checkpoint", "--every", "--resume", "--log", "--n-tasks", "-q", *READING,
     ],
     "complete": [
-        "--std", "--interval", "--report", "--no-outliers", "--learn", "--checkpoint", "--every",
+        "--std", "--interval", "--report", "--no-robust", "--learn", "--checkpoint", "--every",
         "--resume", "-q", *READING,
     ],
     "transform": ["-q", *READING], "inverse": ["-q", *READING], "score": ["-q", *READING],
     "info": ["--json", "--atoms", "-q"],
 }  # fmt: skip
 FLAGS = {
-    "--decompose", "--center", "--no-center", "--scale", "--no-scale", "--outliers",
-    "--no-outliers", "--in-time", "--no-in-time", "--shuffle", "--no-shuffle", "--resume", "-q",
-    "--std", "--learn", "--header", "--no-header", "--json",
+    "--center", "--no-center", "--scale", "--no-scale", "--robust", "--no-robust", "--temporal",
+    "--no-temporal", "--integers", "--shuffle", "--no-shuffle", "--resume", "-q", "--std",
+    "--learn", "--header", "--no-header", "--json",
 }  # fmt: skip
 
 

@@ -1,6 +1,6 @@
 """Gaps of an hourly table, filled by omfb with nothing set, and by its peers at their best.
 
-Entries are hidden on purpose, in three ways, so that the truth is known; the gaps that the stations
+Entries are held out, in three ways, so that the truth is known; the gaps that the stations
 left stay gaps. Errors are in standard deviations of each column.
 """
 
@@ -215,5 +215,5 @@ def _claims(outcome: Outcome) -> list[Claim]:
         measured = ", ".join(f"{ours:.3f} against {theirs:.3f}" for ours, theirs in pairs)
         claims.append(Claim(text, "lower", measured, all(a < b for a, b in pairs)))
     share = 100 * outcome.values(OURS, COVERAGE)[0]
-    text = "90 % intervals hold 90 % of the hidden values"
+    text = "90 % intervals hold 90 % of the held-out values"
     return [*claims, Claim(text, "87 to 93 %", f"{share:.1f} %", 87 <= share <= 93)]

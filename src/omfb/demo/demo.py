@@ -70,12 +70,12 @@ def air_part(gaps: air.Table, outcome: Outcome, filled: air.Filled) -> Part:
     series = chart(
         drawn["air-series"], "air-series",
         f"Three series of station {figures.STATION} around a day on which it was off: what was "
-        "seen, what omfb filled in with its 90 % interval, and the hidden truth",
+        "seen, what omfb filled in with its 90 % interval, and the truth that was held out",
     )  # fmt: skip
     missing = chart(
         drawn["air-missing"], "air-missing",
         "A map of the table: time across, stations and their variables down; marked is what is "
-        f"missing in the source and what was hidden on purpose. Errors: {errors}",
+        f"missing in the source and what was held out. Errors: {errors}",
     )  # fmt: skip
     peers = "; ".join(
         f"{name} with " + ", ".join(f"{key}={value!r}" for key, value in settings.items())
@@ -102,7 +102,7 @@ UCI Machine Learning Repository, <a href="https://creativecommons.org/licenses/b
     cards = [
         (ours[air.MAE], "standard deviations off on average in a table's gaps, with nothing set"),
         (best[air.MAE], f"by the best of the others, {best['method']}"),
-        (ours[air.COVERAGE], "of the hidden values lie within their 90 % intervals"),
+        (ours[air.COVERAGE], "of the held-out values lie within their 90 % intervals"),
     ]
     return Part(outcome, section, cards, series, drawn)
 

@@ -42,7 +42,7 @@ def series_figure(table: air.Table, filled: air.Filled) -> Figure:
             truth = np.where(hidden, table.truth[hours, column], np.nan)
             axes.plot(
                 table.times[hours], truth, color=INK, linestyle=":", linewidth=1.2, marker=".",
-                markersize=4, label="truth, hidden",
+                markersize=4, label="truth, held out",
             )  # fmt: skip
             axes.lines[0].set_color(OBSERVED)
             axes.set_ylabel(SHOWN[name])
@@ -86,7 +86,7 @@ def missing_figure(table: air.Table) -> Figure:
         axes.set_ylabel(f"station, {each} variables each")
         handles = [Patch(color=BY_ITSELF), Patch(color=HIDDEN)]
         figure.legend(
-            handles, ["missing in the source", "hidden on purpose"],
+            handles, ["missing in the source", "held out"],
             loc="outside lower center", ncols=2,
         )  # fmt: skip
     return figure
