@@ -175,8 +175,9 @@ def test_a_part_without_its_new_features_has_the_start_in_their_place(state, rng
     before = revert_features(part, state)
     assert not before.features.known[4]
     for name in ("center", "scale", "noise_std"):
-        assert getattr(before.params, name)[4] == getattr(state.params, name)[4]
-        np.testing.assert_array_equal(getattr(before.params, name)[:4], getattr(part.params, name)[:4])
+        found, mine, start = (getattr(each.params, name) for each in (before, part, state))
+        assert found[4] == start[4]
+        np.testing.assert_array_equal(found[:4], mine[:4])
     left = part.stats.start_weight / state.stats.start_weight
     assert before.stats.counts[4] == pytest.approx(left * state.stats.counts[4])
     assert revert_features(part, part) is part
@@ -214,9 +215,7 @@ def test_constant_features_do_not_change_the_noise_of_the_others(rng):
     """Counted among the degrees of freedom, they would halve it."""
     X = rng.normal(size=(1000, 2)) @ rng.normal(size=(2, 8)) + 0.5 * rng.normal(size=(1000, 8))
     beside = np.hstack([X, np.full((1000, 8), 7.0)])
-    alone, together = (
-        learned(rows, config(2, noise="isotropic")).params for rows in (X, beside)
-    )
+    alone, together = (learned(rows, config(2, noise="isotropic")).params for rows in (X, beside))
     np.testing.assert_allclose(together.noise_std[:8], alone.noise_std, rtol=0.1)
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from omfb.core.blocks import sparse_with_holes
 from omfb.core.factor.config import FactorConfig
-from omfb.core.factor.hyper import Hyper
 from omfb.core.factor.holdout import hold_out, row_hashes, sample_masks, will_score
+from omfb.core.factor.hyper import Hyper
 from omfb.core.factor.init import init
 from omfb.core.factor.state import evolve
 from omfb.core.factor.step import step

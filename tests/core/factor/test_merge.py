@@ -1,6 +1,7 @@
 """States that went on from one start, merged."""
 
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -121,7 +122,7 @@ def test_parts_of_complete_rows_merge_into_what_all_rows_teach(seed, cuts, noise
     start = next_batch(evolve(start, update_left=0))
     start = evolve(start, batch_left=999, update_left=999, fade=0.0)
     bounds = [100, *(100 + cut for cut in sorted(cuts)), 220]
-    parts = [step(start, X[a:b])[0] for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
+    parts = [step(start, X[a:b])[0] for a, b in pairwise(bounds)]
     together = step(start, X[100:])[0]
     together = next_batch(evolve(together, update_left=0))
     found = merge(start, parts)
@@ -152,9 +153,7 @@ def test_parts_that_had_m_steps_of_their_own_predict_like_all_rows(missing):
 def test_neither_order_nor_the_shape_of_the_tree_matters_beyond_rounding():
     X = table(1, 2000, 10, 0.2)
     start = learned(X[:800], FactorConfig(n_components=3))
-    a, b, c, d = (
-        gather(start, step(start, X[at : at + 300])[0]) for at in range(800, 2000, 300)
-    )
+    a, b, c, d = (gather(start, step(start, X[at : at + 300])[0]) for at in range(800, 2000, 300))
 
     def numbers(evidence):
         return np.concatenate([np.ravel(evidence.weighted[k]) for k in sorted(evidence.weighted)])

@@ -135,8 +135,9 @@ def test_the_last_residual_fades_from_a_forecast_with_its_age():
         X, [0.0], residual_ar=np.array([0.5, 0.5, 0.0]), last_residual=np.full(3, 4.0),
         residual_age=np.array([0, 2, 0]),
     )  # fmt: skip
-    params, level = state.params, evolve(
-        state, temporal=replace(state.temporal, last_residual=np.zeros(3))
+    params, level = (
+        state.params,
+        evolve(state, temporal=replace(state.temporal, last_residual=np.zeros(3))),
     )
     moved = (forecast(state, 2)[0] - forecast(level, 2)[0]) / params.noise_std
     np.testing.assert_allclose(moved, [[2.0, 0.5, 0.0], [1.0, 0.25, 0.0]], atol=1e-9)
