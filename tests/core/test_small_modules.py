@@ -99,7 +99,7 @@ def test_errors_and_scores_follow_from_energies():
     assert Info(1.0, math.inf).sound() == Info(sys.float_info.max, sys.float_info.max)
 
 
-# -- conformal --------------------------------------------------------------------------------
+# -- conformal -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("level", [0.5, 0.8, 0.9, 0.99])
@@ -122,6 +122,31 @@ def test_rescaling_the_deviations_rescales_the_quantiles(rng):
     assert wider.sum() == pytest.approx(histogram.sum())
     expected = conformal.quantile(histogram, 0.9) / 2.0
     assert conformal.quantile(wider, 0.9) == pytest.approx(expected, rel=0.05)
+
+
+def test_the_quantile_of_one_bin_lies_in_it():
+    """All errors lie within 4 % of two deviations, whatever the level."""
+    histogram = conformal.binned(np.full(100, 2.0), np.ones(100))
+    for level in (0.1, 0.5, 0.99):
+        assert 2.0 <= conformal.quantile(histogram, level) <= 2.0 * 2 ** (1 / 16)
+    half = histogram + conformal.binned(np.full(100, 0.5), np.ones(100))
+    assert 0.5 <= conformal.quantile(half, 0.49) <= 0.53
+    assert 2.0 <= conformal.quantile(half, 0.51) <= 2.1
+
+
+def test_few_errors_count_in_part():
+    """Ten of twenty errors are needed for half of the way to their own quantile."""
+    histogram = conformal.binned(np.full(10, 8.0), np.ones(10))
+    own, normal = conformal.quantile(2.0 * histogram, 0.9), 1.6449
+    assert conformal.quantile(histogram, 0.9) == pytest.approx((own + normal) / 2, abs=1e-3)
+
+
+def test_the_share_beyond_a_limit_counts_larger_errors():
+    sizes = np.array([0.5, 1.0, 3.0, 5.0, 20.0])
+    histogram = conformal.binned(sizes, np.array([4.0, 3.0, 1.0, 1.0, 1.0]))
+    assert conformal.share_beyond(histogram, 4.0) == pytest.approx(0.2)
+    assert conformal.share_beyond(histogram, 2.0) == pytest.approx(0.3)
+    assert conformal.share_beyond(np.zeros(conformal.N_BINS), 4.0) == 0.0
 
 
 def test_errors_that_are_nan_or_zero_have_a_bin():
@@ -150,7 +175,7 @@ def test_each_row_is_scored_on_one_fold_that_its_prediction_does_not_see(rng, sp
     assert info.residual == pytest.approx(expected)
 
 
-# -- evidence ---------------------------------------------------------------------------------
+# -- evidence --------------------------------------------------------------------------------------
 
 
 def test_fading_is_recovered_from_what_it_keeps():

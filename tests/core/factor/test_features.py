@@ -175,10 +175,9 @@ def test_a_part_without_its_new_features_has_the_start_in_their_place(state, rng
     before = revert_features(part, state)
     assert not before.features.known[4]
     for name in ("center", "scale", "noise_std"):
-        assert getattr(before.params, name)[4] == getattr(state.params, name)[4]
-        np.testing.assert_array_equal(
-            getattr(before.params, name)[:4], getattr(part.params, name)[:4]
-        )
+        found, mine, start = (getattr(each.params, name) for each in (before, part, state))
+        assert found[4] == start[4]
+        np.testing.assert_array_equal(found[:4], mine[:4])
     left = part.stats.start_weight / state.stats.start_weight
     assert before.stats.counts[4] == pytest.approx(left * state.stats.counts[4])
     assert revert_features(part, part) is part

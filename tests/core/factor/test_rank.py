@@ -91,7 +91,7 @@ def test_a_state_with_some_components_keeps_their_fields():
 
 
 def test_predictions_are_the_same_without_pruned_components(pruned):
-    """The same state with loadings so small that nothing is dropped and none matters."""
+    """The same state, with Gram matrix so little changed that nothing is dropped."""
     model, X = pruned
     state = end_batch(model.learner_.state)
     assert drop_empty(state)[0].n_components < state.n_components

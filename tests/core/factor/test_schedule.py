@@ -59,9 +59,8 @@ def test_without_missing_entries_early_rows_fade_slower():
 
 
 def test_the_schedule_is_read_from_the_config():
-    given_ = FactorConfig(
-        hyper=Hyper(first_batch=4, last_batch=8, fade=(0.5, 3.0), least_update=10)
-    )
+    hyper = Hyper(first_batch=4, last_batch=8, fade=(0.5, 3.0), least_update=10)
+    given_ = FactorConfig(hyper=hyper)
     assert batch_rows(0, True, given_) == 4
     assert batch_rows(10**6, True, given_) == 8
     assert update_rows(0, 1, 1, given_) == 10

@@ -1,0 +1,47 @@
+"""Gaps are bridged as a stationary autoregression has them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from omfb.core.linalg.autoregression import bridge
+
+from ... import reference_factor as reference
+
+
+def bridged(E, phi):
+    means, variances = np.zeros_like(E), np.ones_like(E)
+    bridge(E, np.asarray(phi, float), means, variances)
+    return means, variances
+
+
+@given(
+    seed=st.integers(0, 999), n=st.integers(1, 15), missing=st.sampled_from([0.1, 0.5, 0.9]),
+    phi=st.sampled_from([0.0, 0.2, 0.9, 0.999]),
+)  # fmt: skip
+@settings(max_examples=60, deadline=None)
+def test_a_gap_is_the_gaussian_given_all_known_values(seed, n, missing, phi):
+    rng = np.random.default_rng(seed)
+    E = rng.standard_normal((n, 2))
+    E[rng.random(E.shape) < missing] = np.nan
+    means, variances = bridged(E, [phi, phi])
+    for i in range(2):
+        gone = np.isnan(E[:, i])
+        exact = reference.condition(np.zeros(n), reference.ar_covariance(phi, n), E[:, i])
+        np.testing.assert_allclose(means[gone, i], exact[0][gone], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(variances[gone, i], exact[1][gone], rtol=1e-6, atol=1e-9)
+
+
+def test_a_gap_at_an_end_fades_to_zero():
+    E = np.full((6, 1), np.nan)
+    E[2] = 4.0
+    means, variances = bridged(E, [0.5])
+    np.testing.assert_allclose(means[[0, 1, 3, 4, 5], 0], [1.0, 2.0, 2.0, 1.0, 0.5])
+    np.testing.assert_allclose(variances[[1, 3, 4], 0], [0.75, 0.75, 1.0 - 0.25**2])
+
+
+def test_a_column_of_which_nothing_is_known_has_mean_zero_and_variance_one():
+    means, variances = bridged(np.full((5, 1), np.nan), [0.9])
+    assert not means.any()
+    assert variances == pytest.approx(1.0)
