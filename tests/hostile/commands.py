@@ -10,6 +10,7 @@ from .processes import run
 WORDS = [
     "", "-", "--", "0", "1", "2", "-1", "0.5", "1.5", "nan", "inf", "1e400", "9" * 400, "x", "a b",
     "\x1b[31mred", "../out", "/dev/null", "f0", "f*", "f?", "f0,f1", "1-3", "3-1", "99", "f9",
+    "omfb", "imputer",
     "csv", "ndjson", "data", "random", "ä", "\u202e", "-999,?", ",", ";", ".", "isotropic",
     "diagonal",
     "1rows", "0s", "2m", "1e5rows", "true", "no such", "a.csv", "b.csv", "a.npy", "m.omfb",
@@ -28,21 +29,21 @@ READING = [
 ]
 OPTIONS = {
     "fit": [
-        "-r", "--lam", "--memory", "--ridge", "--smooth", "--shrink", "--batch-size", "--decompose",
-        "--center", "--no-center", "--scale", "--no-scale", "--noise", "--outliers",
-        "--no-outliers", "--in-time", "--no-in-time", "--tol", "--shuffle", "--no-shuffle",
+        "--estimator", "-r", "--lam", "--forget-factor", "--ridge", "--smooth", "--shrink",
+        "--batch-size", "--center", "--no-center", "--scale", "--no-scale", "--noise", "--robust",
+        "--no-robust", "--temporal", "--no-temporal", "--tol", "--shuffle", "--no-shuffle",
         "--init", "--seed", "--checkpoint", "--every", "--resume", "--log", "-q", *READING,
     ],
     "complete": [
-        "--std", "--interval", "--report", "--no-outliers", "--learn", "--checkpoint", "--every",
+        "--std", "--interval", "--report", "--no-robust", "--learn", "--checkpoint", "--every",
         "--resume", "-q", *READING,
     ],
     "transform": ["-q", *READING], "inverse": ["-q", *READING], "score": ["-q", *READING],
     "info": ["--json", "--atoms", "-q"],
 }  # fmt: skip
 FLAGS = {
-    "--decompose", "--center", "--no-center", "--scale", "--no-scale", "--outliers",
-    "--no-outliers", "--in-time", "--no-in-time", "--shuffle", "--no-shuffle", "--resume", "-q",
+    "--center", "--no-center", "--scale", "--no-scale", "--robust",
+    "--no-robust", "--temporal", "--no-temporal", "--shuffle", "--no-shuffle", "--resume", "-q",
     "--std", "--learn", "--header", "--no-header", "--json",
 }  # fmt: skip
 

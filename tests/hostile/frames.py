@@ -39,7 +39,7 @@ def try_frame(rng: np.random.Generator, folder: Path) -> list[str]:
         return use(rng, frame)
     from omfb import OMFB, OMFBImputer
 
-    model = (OMFB, OMFBImputer)[rng.integers(2)](2, random_state=0)
+    model = (OMFB, OnlineFactorAnalysis, OMFBImputer)[rng.integers(3)](2, random_state=0)
     before = content(model)
     outcome, _ = attempt(lambda: model.fit(frame))
     if outcome is not ACCEPTED:

@@ -108,8 +108,8 @@ class FeatureSource(GroupedSource):
         """See `GroupedSource.read`: here rows are their numbers."""
         yield np.arange(self._edges[group] + skip, self._edges[group + 1])
 
-    def room(self, n_rows: int) -> NDArray[Any]:
-        """See `GroupedSource.room`."""
+    def empty_rows(self, n_rows: int) -> NDArray[Any]:
+        """See `GroupedSource.empty_rows`: here rows are their numbers."""
         return np.empty(n_rows, np.int64)
 
     def blocks(
