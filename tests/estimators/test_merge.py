@@ -76,3 +76,22 @@ def test_a_merged_model_forgets_nobody(rng):
     merged = omfb.merge(models, start)
     for at in range(4):
         assert merged.score(site(at)) > 0.95
+
+
+@ALL
+def test_rows_are_not_counted_twice(rng, estimator):
+    start, models, _ = sites(estimator, rng)
+    for twice in (models[0], copy(models[0])):
+        with pytest.raises(ValueError, match="given twice"):
+            omfb.merge([*models, twice], start)
+    unchanged = omfb.merge([copy(start), copy(start)], start)
+    assert unchanged.n_samples_seen_ == start.n_samples_seen_
+
+
+@ALL
+def test_a_sibling_or_a_descendant_is_no_start(rng, estimator):
+    start, (one, other, *_), X = sites(estimator, rng)
+    with pytest.raises(ValueError, match="cannot be merged"):
+        omfb.merge([one], start=other)
+    with pytest.raises(ValueError, match="cannot be merged"):
+        omfb.merge([one, start], start=copy(one).partial_fit(X[:5]))

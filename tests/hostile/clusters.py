@@ -14,8 +14,9 @@ import dask
 import dask.array as da
 import numpy as np
 from distributed import Client, LocalCluster
+from sklearn.base import clone
 
-from omfb import OnlineFactorAnalysis
+from omfb import OMFB, OnlineFactorAnalysis
 from omfb.adapters.dask.futures import ClusterError
 
 from ..commands import low_rank
@@ -27,7 +28,10 @@ NO_WORKERS = {"distributed.scheduler.no-workers-timeout": "20s"}
 SAME, TOLD, OTHER, FAILED, HANG = (
     "same bits", "no workers left, and told so", "other bits", "other errors", "hangs",
 )  # fmt: skip
-KINDS = {"by rows": ({}, (100, 300)), "by features": ({"forget_factor": 0.0}, (1000, 100))}
+KINDS: dict[str, tuple[Any, tuple[int, int]]] = {
+    "by rows": (OnlineFactorAnalysis(5, random_state=0, max_iter=3), (100, 300)),
+    "by features": (OMFB(5, random_state=0, max_iter=3), (1000, 100)),
+}
 
 
 def main() -> None:
@@ -52,12 +56,11 @@ def main() -> None:
 
 def soak(kind: str, seconds: float, rng: np.random.Generator) -> tuple[Counter[str], int]:
     """How fits ended that lost workers, and how many workers they lost."""
-    parameters, chunks = KINDS[kind]
+    model, chunks = KINDS[kind]
     X = da.from_array(low_rank(3000, 300, missing=0.0), chunks=chunks)
 
     def fitted() -> Any:
-        model = OnlineFactorAnalysis(5, random_state=0, max_iter=3, **parameters).fit(X)
-        return np.asarray(model.components_)
+        return np.asarray(clone(model).fit(X).components_)
 
     with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0"):
         expected = fitted()

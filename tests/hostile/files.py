@@ -15,7 +15,8 @@ import pandas as pd
 import pyarrow as pa
 import scipy.sparse
 
-from omfb import OMFB, OMFBImputer
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb.cli._models import load_estimator
 
 from .models import WIDTH, content, demand_sound, good_rows
 from .processes import Ended, demand_tidy, run
@@ -81,7 +82,9 @@ def good_model() -> bytes:
 def try_file(rng: np.random.Generator, folder: Path) -> list[str]:
     """Fit a model to a hostile file."""
     path = hostile_file(rng, folder)
-    model = (OMFB, OMFBImputer)[rng.integers(2)](2, random_state=0, max_iter=1)
+    model = (OMFB, OnlineFactorAnalysis, OMFBImputer)[rng.integers(3)](
+        2, random_state=0, max_iter=1
+    )
     before = content(model)
     outcome, _ = attempt(lambda: model.fit(path))
     if outcome is ACCEPTED:
@@ -124,7 +127,7 @@ def judged(ended: Ended, folder: Path, before: dict[str, str]) -> str:
     odd = [name for name in new if name.startswith(".")]
     demand(not odd, CHANGED, f"left behind: {odd}")
     if (folder / "new.omfb").exists():
-        demand_sound(OMFBImputer.load(folder / "new.omfb"))
+        demand_sound(load_estimator(folder / "new.omfb"))
     if (folder / "out.npy").exists() and b"NUMPY" in (folder / "out.npy").read_bytes()[:6]:
         filled = np.load(folder / "out.npy")
         whole = filled.dtype.kind != "f" or bool(np.isfinite(filled).all())

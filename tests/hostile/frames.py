@@ -37,9 +37,9 @@ def try_frame(rng: np.random.Generator, folder: Path) -> list[str]:
     frame = hostile_frame(rng)
     if rng.random() < 0.7:
         return use(rng, frame)
-    from omfb import OMFB, OMFBImputer
+    from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 
-    model = (OMFB, OMFBImputer)[rng.integers(2)](2, random_state=0)
+    model = (OMFB, OnlineFactorAnalysis, OMFBImputer)[rng.integers(3)](2, random_state=0)
     before = content(model)
     outcome, _ = attempt(lambda: model.fit(frame))
     if outcome is not ACCEPTED:

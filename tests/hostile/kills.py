@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from omfb import OMFB
+from omfb.cli._models import load_estimator
 from omfb.persistence import read_model
 
 from ..commands import RULE, leftovers, low_rank
@@ -17,14 +17,14 @@ from .trial import ACCEPTED, CHANGED, TRACEBACK, demand
 KILLS = 6
 OPTIONS: list[list[object]] = [
     [],
-    ["--in-time"],
-    ["--decompose"],
-    ["--memory", 0.99, "--batch-size", 5],
-    ["--memory", 0],
+    ["--temporal"],
+    ["--estimator", "factor-analysis"],
+    ["--forget-factor", 0.99],
+    ["--estimator", "omfb", "--forget-factor", 0.99, "--batch-size", 5],
+    ["--estimator", "omfb"],
     [*RULE, "--shrink", 3],
     [*RULE, "--batch-size", 7],
     [*RULE, "--no-shuffle", "--smooth", 0.1],
-    [*RULE, "--memory", 0.99],
 ]
 
 
@@ -80,7 +80,7 @@ def _killed_and_resumed(
     for _ in range(KILLS):
         kills += _killed(again, folder, data, rng.uniform(0.0, 1.5 * took))
         if (folder / "c").exists():
-            now = OMFB.load(folder / "c").n_samples_seen_
+            now = load_estimator(folder / "c").n_samples_seen_
             demand(now >= seen, CHANGED, f"a checkpoint of {now} rows after one of {seen}")
             seen = now
     succeeded(run(again, folder, None if data is None else pipe_with(data)))

@@ -41,7 +41,7 @@ def good_checkpoints() -> list[tuple[dict[str, Any], bytes]]:
     made = []
     with tempfile.TemporaryDirectory() as folder:
         for number, more in enumerate(
-            ({}, {"forget_factor": 0}, {"temporal": True}, {"shuffle": False})
+            ({}, {"forget_factor": 0.9}, {"temporal": True}, {"shuffle": False})
         ):
             path = Path(folder) / str(number)
             parameters = {"n_components": 2, "random_state": 0, "max_iter": 2, **more}
@@ -66,7 +66,7 @@ def try_model_file(rng: np.random.Generator, folder: Path) -> list[str]:
     path = hostile_model(rng, folder, files[rng.integers(len(files))])
     if rng.random() < 0.2:
         return [_by_command(rng, folder, path)]
-    estimator = (OMFB, OMFBImputer)[rng.integers(2)]
+    estimator = (OMFB, OnlineFactorAnalysis, OMFBImputer)[rng.integers(3)]
     outcome, model = attempt(lambda: estimator.load(path))
     if outcome is ACCEPTED:
         attempt(lambda: demand_sound(model))

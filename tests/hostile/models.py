@@ -6,12 +6,12 @@ import pickle
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.learner.learner import Learner
 from omfb.learner.records import parts_of, snapshot_of
 
-from ..making import given
 from .trial import ACCEPTED, CHANGED, attempt, demand, demand_finite, strict
 
 WIDTH = 6
@@ -28,28 +28,29 @@ def good_rows() -> np.ndarray:
     return X
 
 
-PARAMETERS: dict[str, dict[str, Any]] = {
-    "nothing set": {},
-    "in time": {"temporal": True},
-    "forgetting": {"forget_factor": 0.9, "batch_size": 3},
-    "paper": {"forget_factor": 0},
-    "rule": given(),
-    "rule, shrinking mini-batches": given(shrink=2.0, batch_size=4),
-    "rule, smooth": given(smooth=0.5, shuffle=False),
-}
+MODELS: list[Any] = [
+    OnlineFactorAnalysis(3, random_state=0),
+    OnlineFactorAnalysis(3, temporal=True, scale=True, random_state=0),
+    OnlineFactorAnalysis(3, forget_factor=0.9, center=False, random_state=0),
+    OMFBImputer(3, random_state=0),
+    OMFBImputer(3, temporal=True, noise="isotropic", random_state=0),
+    OMFBImputer(3, forget_factor=0.9, robust=False, min_value=0.0, integers=True, random_state=0),
+    OMFB(3, random_state=0),
+    OMFB(3, forget_factor=1.0, random_state=0),
+    OMFB(3, forget_factor=0.9, batch_size=3, random_state=0),
+    OMFB(3, forget_factor=1.0, shrink=2.0, batch_size=4, random_state=0),
+    OMFB(3, smooth=0.5, shuffle=False, random_state=0),
+]
 
 
 @functools.cache
 def fitted_models() -> list[Any]:
     """Fitted ones; to be copied before they learn."""
     X, models = good_rows(), []
-    for parameters in PARAMETERS.values():
-        for estimator in (OMFB, OMFBImputer):
-            models.append(estimator(3, random_state=0, **parameters).fit(X))
-            models.append(estimator(3, random_state=0, **parameters).partial_fit(X[:5]))
-        models.append(
-            OnlineFactorAnalysis(3, random_state=0, **parameters).fit(X[:60].astype(np.float32))
-        )
+    for model in MODELS:
+        models.append(clone(model).fit(X))
+        models.append(clone(model).partial_fit(X[:5]))
+        models.append(clone(model).fit(X[:60].astype(np.float32)))
     return models
 
 
@@ -61,10 +62,8 @@ def fitted(rng: np.random.Generator) -> Any:
 
 def fresh(rng: np.random.Generator) -> Any:
     """A model that has not learned yet."""
-    estimator = (OMFB, OMFBImputer)[rng.integers(2)]
-    names = list(PARAMETERS)
-    parameters = PARAMETERS[names[rng.integers(len(names))]]
-    return estimator(int(rng.integers(1, 4)), random_state=0, **parameters)
+    model = clone(MODELS[rng.integers(len(MODELS))])
+    return model.set_params(n_components=int(rng.integers(1, 4)))
 
 
 def content(model: Any) -> bytes:

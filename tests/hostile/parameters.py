@@ -39,9 +39,9 @@ def try_parameters(rng: np.random.Generator, folder: Path) -> list[str]:
     if not model.__sklearn_is_fitted__() or rng.random() < 0.3:
         method = "fit" if rng.random() < 0.6 else "partial_fit"
     else:
-        method = ("partial_fit", "complete", "transform", "score", "interval", "save")[
-            rng.integers(6)
-        ]
+        methods = ["partial_fit", "complete", "transform", "score", "save", "interval"]
+        methods = [name for name in methods if hasattr(type(model), name)]
+        method = methods[rng.integers(len(methods))]
     X = good_rows()[:30].astype(model.learner_.dtype if model.__sklearn_is_fitted__() else float)
     argument: Any = folder / "m.omfb" if method == "save" else X
     outcome, made = attempt(lambda: getattr(model, method)(argument))

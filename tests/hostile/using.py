@@ -38,8 +38,8 @@ def learn(model: Any, method: str, X: Any) -> list[str]:
 
 def read(model: Any, method: str, X: Any) -> list[str]:
     """Reading changes neither model nor X, gives finite numbers, and leaves what is observed."""
-    if not hasattr(model, method) and method != "deviations":
-        return [REFUSED]  # a rule that is given in full has no likelihoods, and says so
+    if not hasattr(model, "interval" if method == "deviations" else method):
+        return [REFUSED]  # the paper's algorithm has no uncertainty
     _ = model.components_  # a young stream makes its state when somebody asks for it
     before, given = content(model), kept(X)
     if method == "deviations":

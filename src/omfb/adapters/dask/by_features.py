@@ -109,7 +109,7 @@ class FeatureSource(GroupedSource):
         yield np.arange(self._edges[group] + skip, self._edges[group + 1])
 
     def empty_rows(self, n_rows: int) -> NDArray[Any]:
-        """See `GroupedSource.room`."""
+        """See `GroupedSource.empty_rows`: here rows are their numbers."""
         return np.empty(n_rows, np.int64)
 
     def blocks(
