@@ -17,8 +17,6 @@ from .state import FeaturePosterior, State, evolve
 from .stats import Matrix, Vector, inverse
 
 LOGGER = logging.getLogger("omfb")
-# Numbers that the features' covariances may hold in all, 128 MB: wider models are not refined.
-MOST_NUMBERS = 1 << 24
 
 
 def posterior_of(state: State, table: Table) -> Posterior:
@@ -124,13 +122,13 @@ def prune(state: State) -> State:
 
 
 def too_wide(state: State) -> bool:
-    """Whether covariances of all features would not fit into memory; says so if they do not."""
-    R = 1 + int(active_components(state).sum())
-    if len(state.params.C) * R * (R + 1) // 2 <= MOST_NUMBERS:
+    """Whether a round over a table of so many columns and components takes too long; says so."""
+    m, R = len(state.params.C), 1 + int(active_components(state).sum())
+    if m * R**3 <= state.config.hyper.refine_work / 8.0:
         return False
     LOGGER.warning(
-        "A table of %d columns and %d components is too wide to refine each column by itself: "
-        "filled values rest on the stream's estimate.", len(state.params.C), R - 1,
+        "%d columns with %d components are too many to refine each column by itself: filled "
+        "values rest on the stream's estimate.", m, R - 1,
     )  # fmt: skip
     return True
 

@@ -96,13 +96,13 @@ def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> Sta
         center, scale = _units(values, seen, config)
     return _assembled(
         config, seed, dtype, values, seen, share, center, scale, masks, has_missing,
-        bool(spikes.any()), alone, rng,
+        alone, rng,
     )  # fmt: skip
 
 
 def _assembled(
     config: FactorConfig, seed: int, dtype: Any, values: Matrix, seen: Flags, share: float,
-    center: Vector, scale: Vector, masks: Flags, has_missing: bool, spiked: bool, alone: bool,
+    center: Vector, scale: Vector, masks: Flags, has_missing: bool, alone: bool,
     rng: np.random.Generator,
 ) -> State:  # fmt: skip
     """The state of a head with these units."""
