@@ -153,11 +153,11 @@ def pipe(folder: Path, n_rows: int) -> list[Row]:
 def checkpoints(folder: Path, m: int, repeats: int) -> list[Row]:
     """What a checkpoint every 30 s costs."""
     from omfb import Learner
-    from omfb.learner.checkpoints import Checkpoints, Place
+    from omfb.learner.checkpoints import Checkpoints, FitPosition
 
     learner = Learner("broyden", 50)
     learner.learn(np.random.default_rng(0).random((200, m)))
-    place = Place.first(np.random.RandomState(0), m)
+    place = FitPosition.first(np.random.RandomState(0), m)
     saver = Checkpoints(folder / "c.omfb", "30s", {})
     taken = []
     for _ in range(repeats):

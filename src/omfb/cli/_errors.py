@@ -142,7 +142,9 @@ def refuse_overwriting(inputs: list[Any], outputs: list[Any]) -> None:
 
 
 def refuse_other_files(path: Any, kind: str, beginning: bytes) -> None:
-    """Refuse to write to a file that is there and does not begin as its kind does."""
+    """Refuse to write to a folder, or to a file that does not begin as its kind does."""
+    if os.path.isdir(path):
+        raise UsageError(f"{path}: is a directory; name a file for the {kind}")
     if os.path.isfile(path) and os.path.getsize(path) > 0:
         with open(path, "rb") as stream:
             if stream.read(len(beginning)) != beginning:

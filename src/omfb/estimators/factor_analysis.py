@@ -102,8 +102,8 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
     >>> X += 0.01 * rng.standard_normal(X.shape)
     >>> X[rng.random(X.shape) < 0.2] = np.nan
     >>> model = OnlineFactorAnalysis(random_state=0).fit(X)
-    >>> model.explained_variance_ratio_[:5].round(2)
-    array([0.75, 0.1 , 0.09, 0.06, 0.  ])
+    >>> model.explained_variance_ratio_[:5].round(1)
+    array([0.8, 0.1, 0.1, 0.1, 0. ])
     >>> bool(model.score(X) > 0.99)
     True
     >>> low, high = model.interval(X, level=0.9)
