@@ -127,7 +127,7 @@ def test_what_cannot_be_learned_from_is_refused_by_its_place(one_process, rng):
             gappy[row, 7] = value
             with pytest.raises(ValueError, match=f"{message} row {row + 1}, column 8"):
                 model.fit(da.from_array(gappy, chunks=(100, 5)))
-    with pytest.raises(ValueError, match="the Dask array contains values (that are )?too large"):
+    with pytest.raises(ValueError, match=r"the Dask array contains values .*too large"):
         model.fit(lazy * np.where(np.arange(300) < 200, 1.0, 1e170)[:, None])
     with pytest.raises(ValueError, match="shuffle='uniform'"):
         paper(shuffle="uniform").fit(lazy)
