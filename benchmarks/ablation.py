@@ -4,7 +4,7 @@
     python benchmarks/ablation.py --only clipping    # one of them, printed only
 
 Every case is filled by `OMFBImputer` as it is and without the mechanism. Masks are of this page's
-own: no table of results is made with them.
+own: no table of results is made with them, but constants were chosen with them.
 """
 
 import argparse
