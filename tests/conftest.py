@@ -17,8 +17,19 @@ _sources = sorted((ROOT / "src/omfb/core").rglob("*.py"))
 _digest = hashlib.sha256(b"".join(path.read_bytes() for path in _sources)).hexdigest()[:16]
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba-cache" / _digest))
 
+import hypothesis  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+
+# A run is repeatable: the same sources draw the same examples. `HYPOTHESIS_PROFILE=explore pytest`
+# draws new ones.
+_common = {
+    "deadline": None, "max_examples": 40,
+    "suppress_health_check": [hypothesis.HealthCheck.too_slow],
+}  # fmt: skip
+hypothesis.settings.register_profile("repeatable", derandomize=True, **_common)
+hypothesis.settings.register_profile("explore", print_blob=True, **_common)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 SHARED = ROOT.parent / "shared"
 # Tests that load data sets or photographs, besides all that use one of the fixtures.

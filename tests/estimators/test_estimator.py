@@ -8,7 +8,6 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import HealthCheck, settings
 from hypothesis import given as property_of
 from hypothesis import strategies as st
 from sklearn.base import clone
@@ -21,11 +20,6 @@ from omfb.core.factor.engine import FactorEngine
 
 from .. import reference
 from ..making import ALL, DECOMPOSITIONS, rows, same, snapshot, sparse
-
-settings.register_profile(
-    "omfb", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("omfb")
 
 
 # With smooth > 0 the rows of `transform` are one sequence: order matters there, by intent.

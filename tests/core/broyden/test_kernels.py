@@ -8,7 +8,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numba.core import caching
 
@@ -20,11 +20,6 @@ from omfb.core.linalg import observed, row_products, small, threads
 from omfb.core.linalg.compiling import jit
 
 from ... import reference
-
-settings.register_profile(
-    "omfb", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("omfb")
 
 # All kinds of step, by everything that an estimator can be given.
 ALL_KINDS = """

@@ -5,7 +5,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import HealthCheck, assume, example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from omfb.core.broyden import runs as run
@@ -14,11 +14,6 @@ from omfb.core.broyden.config import BroydenConfig
 from omfb.core.broyden.missing_rows import FACTORISED_FROM
 
 from ... import reference
-
-settings.register_profile(
-    "omfb", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("omfb")
 
 # Rounding in float64 over a few dozen well-conditioned steps; measured below 1e-12.
 EXACT = 1e-10

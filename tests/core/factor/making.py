@@ -42,7 +42,8 @@ def temporal_state(X, code_ar, *, known_dictionary=True, **given):
     With a known dictionary (Σ = 0) what is missing has a Gaussian posterior.
     """
     m, r = X.shape[1], len(code_ar)
-    state = end_batch(learned(X, config(r)))
+    # No row is clipped: the reference knows nothing of outliers.
+    state = end_batch(learned(X, config(r, hyper={"clip_limit": 1e6})))
     if known_dictionary:
         state = evolve(state, Sigma=np.zeros((r + 1, r + 1)))
     zeros = {
