@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test check unit hostile soak bench bench-quick clean
+.PHONY: demo test check unit docs docs-quick hostile soak bench bench-quick clean
 
 demo: $(VENV)/installed
 	$(BIN)/omfb demo --out results
@@ -18,6 +18,18 @@ check: $(VENV)/installed
 
 unit: $(VENV)/installed
 	OPENBLAS_NUM_THREADS=1 $(BIN)/pytest -n 2  # two workers with two threads each would stall
+
+# The site in docs/_build/html, without network; docs-quick does not run the gallery. Warnings are
+# errors, links that lead nowhere in the site among them.
+docs: $(VENV)/docs
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+docs-quick: $(VENV)/docs
+	$(BIN)/python -m sphinx -W --keep-going -q -b html -D plot_gallery=0 docs docs/_build/quick
+
+$(VENV)/docs: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet --group docs
+	touch $@
 
 # Try to break it for some minutes; millions of rows. Both write their table to docs/reliability.md.
 MINUTES ?= 20
@@ -49,5 +61,5 @@ $(VENV)/installed: pyproject.toml src/omfb/__init__.py  # which has the version
 	touch $@
 
 clean:
-	rm -rf $(VENV) results .numba-cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) results docs/_build docs/examples docs/reference/generated .numba-cache .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -91,7 +91,7 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         Passes made by `fit`.
     n_features_in_ : int
         Features of a row.
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Their names, if X had any.
     learner_ : Learner
         Does the work: states, codes and snapshots without scikit-learn.
