@@ -29,7 +29,7 @@ def wrong_rows(rng):
         "too few columns": (rows(rng, m=9), "X has 9 features"),
         "too many columns": (rows(rng, m=11), "X has 11 features"),
         "too many columns, sparse": (sparse(rows(rng, m=11)), "X has 11 features"),
-        "one dimension": (np.ones(10), "Expected 2D array"),
+        "one dimension": (np.ones(9), r"X has 9 features|Expected 2D array"),
         "no rows": (np.empty((0, 10)), "0 sample"),
         "text": ([["a"] * 10] * 3, "X"),
         "text in a frame": (pd.DataFrame([["a"] * 10] * 3), "X"),

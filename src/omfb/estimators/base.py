@@ -3,6 +3,7 @@
 import os
 import warnings
 from abc import abstractmethod
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,7 @@ from ..adapters.dask.by_features import FeatureSource
 from ..adapters.dask.by_rows import RoundSource
 from ..adapters.dask.futures import current_client
 from ..adapters.dask.lazy import LIKE, is_dask, lazily, lazy_score
-from ..core.checks import checked_count
+from ..core.checks import checked_count, shown
 from ..core.engine import Init
 from ..core.engines import AnyConfig, AnyEngine
 from ..core.info import Info
@@ -33,6 +34,16 @@ from .diagnostics import diagnostics
 from .files import file_header, load_parts, read_estimator, write_estimator
 from .frames import like_frame
 from .parameters import check_fit_parameters
+from .rows import (
+    NameIndex,
+    are_named_rows,
+    as_mappings,
+    as_table,
+    has_names,
+    is_row,
+    like_row,
+    numeric_names,
+)
 from .validation import Checked, first_rows, has_times, next_rows
 
 
@@ -213,8 +224,10 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-            NaN is missing, and so are absent entries of a sparse matrix.
+        X : array-like or sparse matrix of shape (n_samples, n_features), or one row
+            NaN is missing, and so are absent entries of a sparse matrix. One row may be an array of
+            shape (n_features,) or, by name, a dict, a pandas Series or a record; absent keys are
+            missing entries. A list of dicts is several rows.
         y : ignored
 
         Returns
@@ -226,13 +239,13 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             return self._start(X)
         config = self.current_config()
         self._check_order(X)
-        learner.learn(self._rows(learner, X), config)
+        learner.learn(self._any_rows(learner, X, learn=True), config)
         return self
 
     def _start(self, X: Any) -> Self:
         config = self.checked_config(has_times(X))
         self._check_order(X)
-        first = self._first_rows(X)
+        first = self._first_named_rows(X) if has_names(X) else self._first_rows(as_table(X))
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, first.rows.shape[1], rng, first.feature_names)
         learner.learn(first.rows)
@@ -249,11 +262,12 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or one row
+            One row as `partial_fit` takes it.
 
         Returns
         -------
-        X_complete : ndarray of shape (n_samples, n_features), or a frame if X is one
+        X_complete : ndarray of shape (n_samples, n_features), or a frame or row if X is one
             A Dask collection if X is one, computed when it is needed.
         """
         if is_dask(X):
@@ -438,12 +452,62 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             return X
         return next_rows(self, X)
 
+    # -- rows as streams bring them ---------------------------------------------------------
+
+    def _any_rows(self, learner: Learner, X: Any, *, learn: bool = False) -> Any:
+        """X, a table or one row, as the learner takes rows."""
+        if type(X) is np.ndarray and X.ndim == 2:
+            return self._rows(learner, X)
+        if has_names(X):
+            return self._named_rows(learner, as_mappings(X), learn)
+        return self._rows(learner, as_table(X))
+
+    def _named_rows(
+        self, learner: Learner, rows: list[Mapping[Any, Any]], learn: bool
+    ) -> NDArray[Any]:
+        names = learner.feature_names
+        if names is None:
+            raise ValueError(
+                "X has names, but the model was fitted to rows without names. Give arrays."
+            )
+        index = self.__dict__.get("_name_index")
+        if index is None or index.names is not names:
+            self._name_index = index = NameIndex(names)
+        array, unknown = index.array(rows, learner.dtype)
+        if unknown:
+            self._check_unknown(unknown, names)
+        return array
+
+    def _check_unknown(self, unknown: dict[Any, Any], names: list[str]) -> None:
+        """Refuse entries of rows that are no features of the model."""
+        name = next(iter(unknown))
+        raise ValueError(
+            f"X has {shown(name)}, which is no feature of the model: it was fitted to "
+            f"{shown(names[0])} and {len(names) - 1} more. Leave it out."
+        )
+
+    def _first_named_rows(self, X: Any) -> Checked:
+        rows = as_mappings(X)
+        names = numeric_names(rows, skip_text=self._skips_text)
+        if not names:
+            raise ValueError("X has no entry that is a number: there is nothing to learn from.")
+        return Checked(NameIndex(names).array(rows, np.float64)[0], names)
+
+    _skips_text: ClassVar[bool] = False
+    """Whether entries that are not numbers are passed through; otherwise they are refused."""
+
     def _filled(self, X: Any) -> NDArray[Any]:
         learner = self.learner_
-        return learner.fill(self._rows(learner, X), self.current_config())
+        return learner.fill(self._any_rows(learner, X), self.current_config())
 
     def _like(self, X: Any, filled: NDArray[Any]) -> Any:
-        return like_frame(X, filled, self.learner_.feature_names)
+        """Predicted rows in the form of X, with what X observes as it is."""
+        names = self.learner_.feature_names
+        if is_row(X):
+            return like_row(X, filled[0], names)
+        if are_named_rows(X):
+            return [like_row(row, each, names) for row, each in zip(X, filled, strict=True)]
+        return like_frame(X, filled, names)
 
     def __copy__(self) -> Self:
         """A copy that learns independently."""

@@ -1,6 +1,6 @@
 """`OMFBImputer`: fill the missing values of a table, with nothing to tune."""
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from ..learner.learner import Learner
 from .frames import is_frame, like_frame, numeric_part
 from .parameters import checked_bounds, checked_flag
 from .predictive import PredictiveFactorizer
+from .rows import entry
 from .validation import Checked
 
 
@@ -114,6 +115,8 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
     True
     """
 
+    _skips_text: ClassVar[bool] = True
+
     _columns: list[Any] | None
     """All columns of the fitted frame, if some are passed through."""
 
@@ -172,7 +175,7 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         """
         if is_dask(X):
             return lazily(self, "complete" if is_frame(X) else "transform", X, LIKE)
-        filled = self._filled(X)
+        filled = self._filled(X, self._rows(self.learner_, X))  # tables only, as in scikit-learn
         if is_frame(X) and filled.shape[1] < X.shape[1]:
             self._columns = list(X.columns)
             return like_frame(X, filled, self.learner_.feature_names)
@@ -219,6 +222,11 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
 
     def _numeric(self, X: Any) -> Any:
         return numeric_part(X)
+
+    def _check_unknown(self, unknown: dict[Any, Any], names: list[str]) -> None:
+        numbers = {name: value for name, value in unknown.items() if entry(value) is not None}
+        if numbers:
+            super()._check_unknown(numbers, names)
 
     def _rows(self, learner: Learner, X: Any) -> Any:
         return super()._rows(learner, numeric_part(X, learner.feature_names))

@@ -20,6 +20,7 @@ from ..streams import Source
 from .base import BaseFactorizer
 from .diagnostics import OUT_OF_ORDER
 from .parameters import checked_flag
+from .rows import is_row, values_like
 from .validation import is_out_of_order
 
 # Without `max_iter`, a fit makes at most 2 passes to learn from at least 4000 rows.
@@ -86,15 +87,16 @@ class PredictiveFactorizer(BaseFactorizer):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or one row
+            One row as `partial_fit` takes it.
         return_std : bool, default=False
             Whether to return the predictive standard deviation of each entry as well, 0 where it
             is observed.
 
         Returns
         -------
-        X_complete : ndarray of shape (n_samples, n_features), or a frame if X is one
-        std : ndarray of shape (n_samples, n_features)
+        X_complete : ndarray of shape (n_samples, n_features), or a frame or row if X is one
+        std : ndarray of shape (n_samples, n_features), or a row if X is one
             If `return_std`.
 
         Of a Dask collection both are Dask collections, computed when they are needed.
@@ -106,7 +108,8 @@ class PredictiveFactorizer(BaseFactorizer):
             names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
             return lazily(self, "complete", X, LIKE, Columns(names, np.float64), return_std=True)
         prediction = self._predicted(X)
-        return self._like(X, prediction.mean), prediction.std
+        std = values_like(X, prediction.std, self.learner_.feature_names)
+        return self._like(X, prediction.mean), std
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Bounds that contain each missing entry with about the given probability.
@@ -116,13 +119,14 @@ class PredictiveFactorizer(BaseFactorizer):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or one row
+            One row as `partial_fit` takes it.
         level : float, default=0.9
             Between 0 and 1.
 
         Returns
         -------
-        low, high : ndarray of shape (n_samples, n_features), or frames if X is one
+        low, high : ndarray of shape (n_samples, n_features), or frames or rows if X is one
         """
         if is_dask(X):
             return lazily(self, "interval", X, LIKE, LIKE, level=level)
@@ -152,20 +156,22 @@ class PredictiveFactorizer(BaseFactorizer):
         rng = np.random.default_rng(seed)
         return self._bounded(self.learner_.sample(rows, count, rng, self.current_config()), rows)
 
-    def score_samples(self, X: Any) -> NDArray[np.float64]:
+    def score_samples(self, X: Any) -> NDArray[np.float64] | float:
         """Log-likelihood of the observed entries of each row.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), or one row
+            One row as `partial_fit` takes it.
 
         Returns
         -------
-        log_likelihood : ndarray of shape (n_samples,)
+        log_likelihood : ndarray of shape (n_samples,), or float if X is one row
         """
         if is_dask(X):
             return lazily(self, "score_samples", X, EACH)
-        return self.learner_.log_likelihood(self._given(X), self.current_config())
+        scores = self.learner_.log_likelihood(self._given(X), self.current_config())
+        return float(scores[0]) if is_row(X) else scores
 
     def forecast(self, steps: int = 1, level: float | None = None) -> Any:
         """The rows that follow the last one; needs a temporal model.
@@ -242,10 +248,10 @@ class PredictiveFactorizer(BaseFactorizer):
     # -- inside -----------------------------------------------------------------------------
 
     def _given(self, X: Any) -> Any:
-        return self._rows(self.learner_, X)
+        return self._any_rows(self.learner_, X)
 
-    def _filled(self, X: Any) -> NDArray[Any]:
-        rows = self._given(X)
+    def _filled(self, X: Any, rows: Any = None) -> NDArray[Any]:
+        rows = self._given(X) if rows is None else rows
         return self._bounded(self.learner_.fill(rows, self._config_for(X)), rows)
 
     def _predicted(self, X: Any) -> Prediction:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -93,7 +93,15 @@ def is_out_of_order(X: Any) -> bool:
 
 
 def _refuse_streams(X: Any) -> None:
-    """Refuse what only `fit` reads: NumPy would take a path for text, and an iterator for a row."""
+    """Refuse what only `fit` reads: NumPy would take a path for text, and an iterator for a row.
+
+    Also single rows by name, where tables are expected.
+    """
+    if isinstance(X, Mapping):
+        raise TypeError(
+            "X is a dict, which `partial_fit`, `complete`, `interval` and `score_samples` take for "
+            "one row. Give a table: an array, a frame or a sparse matrix."
+        )
     if isinstance(X, str | os.PathLike | Iterator | Source):
         what = f"the path {os.fspath(X)!r}" if isinstance(X, str | os.PathLike) else "a stream"
         raise TypeError(
