@@ -44,6 +44,7 @@ CHANGES = {
     "min_value": (0.0, {}),
     "max_value": (0.0, {}),
     "integers": (True, {}),
+    "remainder": ("drop", {}),
 }
 OPPOSITE = {True: False, False: True, "isotropic": "diagonal", "diagonal": "isotropic"}
 
@@ -72,6 +73,8 @@ def test_every_parameter_has_an_effect(estimator, name, caplog):
             estimator(verbose=1, **base).fit(X)
         assert caplog.records
         return
+    if name == "remainder":
+        X = pd.DataFrame(X, columns=list("abcdefgh")).assign(word="x")
     value, needed = CHANGES[name]  # a new parameter needs a case here
     without = {**base, **needed}
     value = OPPOSITE[estimator().get_params()[name]] if value is None else value
@@ -104,6 +107,7 @@ WRONG = {
     "min_value": [np.inf, np.nan, "x"],
     "max_value": [-np.inf, np.nan, "x"],
     "integers": ["yes", None, np.arange(3)],
+    "remainder": ["keep", None, 1],
 }
 
 

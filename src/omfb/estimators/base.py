@@ -3,7 +3,7 @@
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, ClassVar, Self
 
@@ -29,10 +29,11 @@ from ..streams import Source
 from ..streams.arrays import ArraySource
 from ..streams.frames import checked_frame, has_columns
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
+from .columns import columns_of
 from .config_cache import ConfigCache
 from .diagnostics import diagnostics
 from .files import file_header, load_parts, read_estimator, write_estimator
-from .frames import like_frame
+from .frames import is_frame, like_frame
 from .parameters import check_fit_parameters
 from .rows import (
     NameIndex,
@@ -192,24 +193,26 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         **options
             For `omfb.learner.fit_stream.fit_stream`: checkpoint, resume, every, on_block.
         """
-        config = self.checked_config(temporal)
+        config, facts = self.checked_config(temporal), self._facts(source.column_names)
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, source.n_features, rng, source.feature_names)
         if passes is not None:
             passes.watch(learner)
         end = fit_stream(
             learner, source, max_iter=self.n_passes(source), tol=float(self.tol),
-            shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self),
+            shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self, facts),
             learn=source.learn if isinstance(source, RoundSource | FeatureSource) else learn_block,
             **options,
         )  # fmt: skip
-        self.adopt(learner, end.number)
+        self.adopt(learner, end.number, facts)
         return end.unseen
 
-    def adopt(self, learner: Learner, n_iter: int | None = None) -> Self:
-        """Become the fitted model that a learner is."""
+    def adopt(
+        self, learner: Learner, n_iter: int | None = None, facts: dict[str, Any] | None = None
+    ) -> Self:
+        """Become the fitted model that a learner is; `facts` are further attributes."""
         # One call: whatever interrupts, the model is the old or the new one.
-        fitted: dict[str, Any] = {"_learner": learner, "_configs": ConfigCache()}
+        fitted: dict[str, Any] = {"_learner": learner, "_configs": ConfigCache(), **(facts or {})}
         if n_iter is not None:
             fitted["n_iter_"] = n_iter
         self.__dict__.update(fitted)
@@ -249,7 +252,8 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, first.rows.shape[1], rng, first.feature_names)
         learner.learn(first.rows)
-        self.__dict__.setdefault("_configs", ConfigCache())
+        for name, value in {"_configs": ConfigCache(), **self._facts(columns_of(X))}.items():
+            self.__dict__.setdefault(name, value)
         # Another thread may have been first meanwhile: then these rows come after its own.
         if self.__dict__.setdefault("_learner", learner) is not learner:
             self.partial_fit(X)
@@ -500,14 +504,30 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         learner = self.learner_
         return learner.fill(self._any_rows(learner, X), self.current_config())
 
-    def _like(self, X: Any, filled: NDArray[Any]) -> Any:
+    def _like(self, X: Any, filled: NDArray[Any], *, keep_types: bool = True) -> Any:
         """Predicted rows in the form of X, with what X observes as it is."""
         names = self.learner_.feature_names
         if is_row(X):
             return like_row(X, filled[0], names)
         if are_named_rows(X):
             return [like_row(row, each, names) for row, each in zip(X, filled, strict=True)]
-        return like_frame(X, filled, names)
+        return self._like_frame(X, filled, keep_types) if is_frame(X) else filled
+
+    def _like_frame(self, X: Any, filled: NDArray[Any], keep_types: bool) -> Any:
+        return like_frame(X, filled, list(range(len(X.columns))), keep_types=keep_types)
+
+    def _facts(self, columns: Sequence[Any] | None) -> dict[str, Any]:
+        """Attributes, besides the learner, that a table with these columns gives a fitted model."""
+        return {}
+
+    def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """These attributes, or those of a fitted model, as the header of a file holds them."""
+        return {}
+
+    @classmethod
+    def read_facts(cls, header: dict[str, Any]) -> dict[str, Any]:
+        """These attributes from the header of a file; a ValueError if they cannot be."""
+        return {}
 
     def __copy__(self) -> Self:
         """A copy that learns independently."""

@@ -13,7 +13,7 @@ from ..persistence.records import plain
 from .parameters import init_array
 
 BOUNDS = ("min_value", "max_value")
-IMPUTER_ONLY = (*BOUNDS, "integers")
+IMPUTER_ONLY = (*BOUNDS, "integers", "remainder")
 
 
 class Estimator(Protocol):
@@ -29,8 +29,17 @@ class Estimator(Protocol):
     def checked_config(self, temporal: bool = False) -> Any:
         """Refuse parameters that cannot be used."""
 
-    def adopt(self, learner: Learner, n_iter: int | None = None) -> Self:
-        """Become the fitted model that a learner is."""
+    def adopt(
+        self, learner: Learner, n_iter: int | None = None, facts: dict[str, Any] | None = None
+    ) -> Self:
+        """Become the fitted model that a learner is; `facts` are further attributes."""
+
+    def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """Further attributes of a fitted model, as the header of a file holds them."""
+
+    @classmethod
+    def read_facts(cls, header: dict[str, Any]) -> dict[str, Any]:
+        """These attributes from the header of a file."""
 
 
 Loaded = TypeVar("Loaded", bound=Estimator)
@@ -81,13 +90,14 @@ def load_parts(cls: type[Loaded], parts: Parts, algorithm: str) -> Loaded:
         n_iter = header["n_iter"]
         if not (n_iter is None or (type(n_iter) is int and n_iter >= 0)):
             raise ValueError("n_iter is not a number of passes")
+        facts = cls.read_facts(header)
     except FAULTS as error:
         raise not_written_by_omfb(error) from error
-    return model.adopt(learner, n_iter)
+    return model.adopt(learner, n_iter, facts)
 
 
-def file_header(model: Estimator) -> dict[str, Any]:
-    """What a file holds of an estimator besides its learner."""
+def file_header(model: Estimator, facts: dict[str, Any] | None = None) -> dict[str, Any]:
+    """What a file holds of an estimator besides its learner, with the given facts or its own."""
     return {
         "class": type(model).__name__,
         "parameters": {
@@ -95,6 +105,7 @@ def file_header(model: Estimator) -> dict[str, Any]:
         },
         "n_iter": getattr(model, "n_iter_", None),
         "training": None,
+        **model.facts_header({} if facts is None else facts),
     }
 
 

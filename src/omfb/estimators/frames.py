@@ -1,5 +1,6 @@
 """Data frames out as they came in, without needing pandas or polars."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -16,65 +17,80 @@ def is_frame(X: Any) -> bool:
     )
 
 
-def numeric_part(X: Any, names: list[str] | None = None) -> Any:
-    """The columns of a frame that hold numbers, or those of the given names; others as they are."""
-    if not is_frame(X):
-        return X
-    columns = list(X.columns)
-    if names is not None and set(names) <= set(columns):
-        return X if columns == names else X[names]
-    kept = _numeric(X)
-    if not kept:
-        raise ValueError("X has no column of numbers to learn from.")
-    if len(kept) == len(columns):
-        return X
-    return X.iloc[:, kept] if hasattr(X, "iloc") else X[:, kept]
+def like_frame(
+    X: Any, filled: NDArray[Any], positions: list[int], *, keep_types: bool = True
+) -> Any:
+    """The frame X with some of its columns filled.
 
+    Labels, observed entries and columns without missing ones stay as they are. Columns keep their
+    type: floats always, integers if the filled values are whole, booleans by rounding.
 
-def _numeric(X: Any) -> list[int]:
-    """Which columns hold numbers, by their position: names may be there twice, or be none."""
-    return [at for at in range(len(X.columns)) if non_numeric_kind(X, at) is None]
-
-
-def like_frame(X: Any, filled: NDArray[Any], names: list[str] | None = None) -> Any:
-    """`filled` as a frame like X if X is a pandas or polars one; otherwise as it is.
-
-    Labels and columns without missing entries stay as they are, and float columns keep their type.
-    The columns of `filled` are those of the given names, wherever X has them.
+    Parameters
+    ----------
+    X : frame of pandas or polars
+    filled : ndarray of shape (n_samples, n_features)
+    positions : list of int
+        Which column of X each feature is.
+    keep_types : bool
+        If False, as for the bounds of intervals, all but floats become float64.
     """
-    if not is_frame(X):
-        return filled
-    columns = list(X.columns)
-    if names is not None and columns != names and set(names) <= set(columns):
-        positions = [columns.index(name) for name in names]
-    elif filled.shape[1] < len(columns):
-        positions = _numeric(X)
-    else:
-        positions = list(range(len(columns)))
     like = _like_pandas if hasattr(X, "iloc") else _like_polars
-    return like(X, filled, positions)
+    return like(X, filled, positions, keep_types)
 
 
-def _like_pandas(X: Any, filled: NDArray[Any], positions: list[int]) -> Any:
+def _like_pandas(X: Any, filled: NDArray[Any], positions: list[int], keep_types: bool) -> Any:
     frame = X.copy()
     for at, position in enumerate(positions):
         given = X.iloc[:, position]
-        if not given.isna().any():
+        missing = given.isna().to_numpy(dtype=bool)
+        if not missing.any():
             continue
-        values = given.to_numpy(dtype=np.float64, na_value=np.nan)
-        whole = np.where(np.isnan(values), filled[:, at], values)
-        column = type(given)(whole, index=X.index, name=given.name)
-        is_float = str(given.dtype).lower() in ("float32", "float64")
-        frame.isetitem(position, column.astype(given.dtype) if is_float else column)
+        booleans = non_numeric_kind(X, position) == "booleans"
+        dtype = "bool" if booleans else str(given.dtype).lower()
+        new = _fitting(dtype, filled[missing, at], keep_types)
+        if new is None:
+            values = given.to_numpy(dtype=np.float64, na_value=np.nan)
+            values[missing] = filled[missing, at]
+            column = type(given)(values, index=X.index, name=given.name)
+        else:
+            column = given.copy()
+            column.iloc[missing] = new
+        frame.isetitem(position, column)
     return frame
 
 
-def _like_polars(X: Any, filled: NDArray[Any], positions: list[int]) -> Any:
+def _like_polars(X: Any, filled: NDArray[Any], positions: list[int], keep_types: bool) -> Any:
     columns = []
     for at, position in enumerate(positions):
         given = X.get_columns()[position]
-        is_float = given.dtype.is_float()
-        if given.null_count() or (is_float and given.is_nan().any()):
-            column = type(given)(given.name, filled[:, at])
-            columns.append(column.cast(given.dtype) if is_float else column)
+        values = given.cast(float).to_numpy()
+        missing = np.isnan(values)
+        if not missing.any():
+            continue
+        new = _fitting(str(given.dtype).lower(), filled[missing, at], keep_types)
+        if new is None:
+            column = type(given)(given.name, np.where(missing, filled[:, at], values))
+        else:
+            whole = np.zeros(len(values), new.dtype)
+            whole[missing] = new
+            other = type(given)(given.name, whole).cast(given.dtype)
+            column = given.zip_with(type(given)(~missing), other)
+        columns.append(column)
     return X.with_columns(columns)
+
+
+def _fitting(dtype: str, new: NDArray[Any], keep_types: bool) -> NDArray[Any] | None:
+    """Filled values as a column of a type can hold them; None if it cannot."""
+    if dtype.startswith(("float", "double", "half")):
+        return new.astype(np.float32 if dtype.startswith(("float32", "float[")) else np.float64)
+    if not keep_types:
+        return None
+    if dtype.startswith("bool"):
+        return np.asarray(new >= 0.5)
+    bits = re.match(r"u?int(8|16|32|64)", dtype)
+    if bits is None or not np.array_equal(new, np.floor(new)):
+        return None
+    limits = np.iinfo(bits[0])
+    # Not `<=`: the largest 64-bit integer becomes a larger float.
+    fits = limits.min <= new.min() and new.max() < float(limits.max)
+    return new.astype(bits[0]) if fits else None

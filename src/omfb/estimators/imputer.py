@@ -1,18 +1,31 @@
 """`OMFBImputer`: fill the missing values of a table, with nothing to tune."""
 
-from typing import Any, ClassVar, Self
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
 from ..adapters.dask.lazy import LIKE, is_dask, lazily
+from ..core.engines import AnyConfig
 from ..core.factor.config import FactorConfig
 from ..learner.learner import Learner
-from .frames import is_frame, like_frame, numeric_part
+from ..streams import Source
+from .columns import (
+    checked_remainder,
+    columns_of,
+    feature_positions,
+    features_of,
+    first_features,
+    in_fitted_order,
+    without_others,
+)
+from .frames import is_frame, like_frame
 from .parameters import checked_bounds, checked_flag
 from .predictive import PredictiveFactorizer
 from .rows import entry
+from .table import Table
 from .validation import Checked
 
 
@@ -20,8 +33,8 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
     """Fill the missing values of a table; columns may have any units, and nothing needs tuning.
 
     The model of `OnlineFactorAnalysis` for tables: each column is measured in standard deviations
-    of its own and has its own noise variance. Columns of a frame that do not hold numbers (text,
-    dates, booleans, categories) are passed through untouched.
+    of its own and has its own noise variance. Booleans are 0 and 1. Columns of a frame that hold no
+    numbers (text, dates, categories) are passed through untouched, or dropped.
 
     Parameters
     ----------
@@ -48,6 +61,9 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         Filled values, and bounds of intervals, are kept within these.
     integers : bool, default=False
         Whether filled values of columns that held only integers are rounded.
+    remainder : {"passthrough", "drop"}, default="passthrough"
+        What becomes of the columns of a frame that hold no numbers. Those that are passed through
+        must have been there in `fit`.
     max_iter : int or None, default=None
         Passes over the data in `fit`. None is 1, and 2 over tables of less than 4000 rows;
         rows of which less than half is observed count for less.
@@ -116,9 +132,7 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
     """
 
     _skips_text: ClassVar[bool] = True
-
-    _columns: list[Any] | None
-    """All columns of the fitted frame, if some are passed through."""
+    _table: Table
 
     def __init__(
         self,
@@ -133,6 +147,7 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         min_value: Any = None,
         max_value: Any = None,
         integers: bool = False,
+        remainder: str = "passthrough",
         max_iter: int | None = None,
         tol: float = 0.0,
         shuffle: bool | str = True,
@@ -149,6 +164,7 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         self.min_value = min_value
         self.max_value = max_value
         self.integers = integers
+        self.remainder = remainder
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle
@@ -157,6 +173,7 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
 
     def _config(self, temporal: bool) -> FactorConfig:
         checked_flag("integers", self.integers)
+        checked_remainder(self.remainder)
         checked_bounds(self.min_value, self.max_value)
         return super()._config(temporal)
 
@@ -170,16 +187,15 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         Returns
         -------
         X_complete : ndarray of shape (n_samples, n_features)
-            A frame, as from `complete`, if X is one with columns that do not hold numbers; a Dask
-            collection if X is one, computed when it is needed.
+            A frame, with its columns in the order of `fit`, if some of them are passed through; a
+            Dask collection if X is one, computed when it is needed.
         """
         if is_dask(X):
             return lazily(self, "complete" if is_frame(X) else "transform", X, LIKE)
-        filled = self._filled(X, self._rows(self.learner_, X))  # tables only, as in scikit-learn
-        if is_frame(X) and filled.shape[1] < X.shape[1]:
-            self._columns = list(X.columns)
-            return like_frame(X, filled, self.learner_.feature_names)
-        return filled
+        columns = self._known_table.columns
+        if is_frame(X) and self._passes_through(X.columns if columns is None else columns):
+            return self.complete(in_fitted_order(X, columns))
+        return self._filled(X, self._rows(self.learner_, X))  # tables only, as in scikit-learn
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of what `transform` returns.
@@ -193,9 +209,10 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         -------
         names : ndarray of str
         """
-        names = self.learner_.feature_names
-        columns = self.__dict__.get("_columns") if input_features is None else list(input_features)
-        if columns is not None and names is not None and set(names) < set(columns):
+        columns = self._known_table.columns
+        if columns is not None and input_features is not None:
+            input_features = None if list(input_features) == list(columns) else input_features
+        if input_features is None and columns is not None and self._passes_through(columns):
             return np.array(columns, dtype=object)
         return np.asarray(super().get_feature_names_out(input_features))
 
@@ -212,16 +229,48 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         """
         return X
 
-    def _first_rows(self, X: Any) -> Checked:
-        return super()._first_rows(numeric_part(X))
+    # -- columns ----------------------------------------------------------------------------
 
-    def _fit(self, X: Any, n_tasks: int | None, **options: Any) -> Self:
-        super()._fit(X, n_tasks, **options)
-        self._columns = list(X.columns) if is_frame(X) and not is_dask(X) else None
-        return self
+    @property
+    def _known_table(self) -> Table:
+        """What is known of the table that the model was fitted to."""
+        return self.__dict__.get("_table") or Table()
+
+    def _passes_through(self, columns: Sequence[Any]) -> bool:
+        """Whether `transform` returns further columns besides the features."""
+        return self.remainder == "passthrough" and len(columns) > self.n_features_in_
+
+    def _facts(self, columns: Sequence[Any] | None) -> dict[str, Any]:
+        return {"_table": Table(tuple(columns) if columns else None)}
+
+    def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """See `BaseFactorizer.facts_header`."""
+        return {"table": facts.get("_table", self._known_table).header()}
+
+    @classmethod
+    def read_facts(cls, header: dict[str, Any]) -> dict[str, Any]:
+        """See `BaseFactorizer.read_facts`."""
+        return {"_table": Table.of_header(header["table"]) if "table" in header else Table()}
+
+    def _first_rows(self, X: Any) -> Checked:
+        return super()._first_rows(first_features(X))
 
     def _numeric(self, X: Any) -> Any:
-        return numeric_part(X)
+        return first_features(X)
+
+    def _source(self, X: Any) -> Source:
+        source = super()._source(first_features(X) if is_dask(X) else X)
+        if is_frame(X):
+            source.column_names = columns_of(X) or ()
+        return source
+
+    def _distributed(
+        self, X: Any, config: AnyConfig, client: Any, n_tasks: int | None
+    ) -> Source | None:
+        source = super()._distributed(X, config, client, n_tasks)
+        if source is not None and is_frame(X):
+            source.column_names = columns_of(X) or ()
+        return source
 
     def _check_unknown(self, unknown: dict[Any, Any], names: list[str]) -> None:
         numbers = {name: value for name, value in unknown.items() if entry(value) is not None}
@@ -229,7 +278,15 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
             super()._check_unknown(numbers, names)
 
     def _rows(self, learner: Learner, X: Any) -> Any:
-        return super()._rows(learner, numeric_part(X, learner.feature_names))
+        drop = checked_remainder(self.remainder)
+        names, columns = learner.feature_names, self._known_table.columns
+        return super()._rows(learner, features_of(X, names, columns, drop=drop))
+
+    def _like_frame(self, X: Any, filled: NDArray[Any], keep_types: bool) -> Any:
+        names, drop = self.learner_.feature_names, self.remainder == "drop"
+        positions = feature_positions(X, names, self._known_table.columns, drop=drop)
+        frame = like_frame(X, filled, positions, keep_types=keep_types)
+        return without_others(frame, positions) if drop else frame
 
     def allowed(self, values: NDArray[Any]) -> NDArray[Any]:
         """Predicted values within `min_value` and `max_value`, rounded if `integers`.

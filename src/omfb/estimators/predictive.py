@@ -133,7 +133,7 @@ class PredictiveFactorizer(BaseFactorizer):
         level = checked_level("level", level)
         rows = self._given(X)
         low, high = (self._bounded(side, rows) for side in self._predicted(X).interval(level))
-        return self._like(X, low), self._like(X, high)
+        return self._like(X, low, keep_types=False), self._like(X, high, keep_types=False)
 
     def sample(self, X: Any, n: int = 1, random_state: Any = None) -> NDArray[Any]:
         """Draw the missing entries of X jointly, for multiple imputation.

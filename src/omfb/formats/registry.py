@@ -1,7 +1,7 @@
 """The formats by file extension; other packages add theirs through an entry point."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import entry_points
 from io import UnsupportedOperation
@@ -65,8 +65,6 @@ class TableSource(Source):
         The columns that are features, in the order of the features.
     reading : Reading
         How the file is read.
-    column_names : sequence of str
-        Names of all known columns, features or not.
     time_column : str or None
         The date column by which the rows are in time order, if there is one.
     """
@@ -75,7 +73,6 @@ class TableSource(Source):
     n_columns: int
     chosen: Any
     reading: Reading = Reading()
-    column_names: Sequence[str] = ()
     time_column: str | None = None
 
     def fingerprint(self) -> dict[str, Any]:

@@ -85,6 +85,8 @@ class Source(ABC):
         For messages: the file name, or a description.
     n_features : int
     feature_names : list of str or None
+    column_names : sequence
+        Names of all known columns of a table, features or not.
     dtype : numpy.dtype
         float32 or float64.
     n_rows : int or None
@@ -106,6 +108,7 @@ class Source(ABC):
     name: str
     n_features: int
     feature_names: list[str] | None = None
+    column_names: Sequence[Any] = ()
     dtype: np.dtype[Any] = np.dtype(np.float64)
     n_rows: int | None = None
     share: float = 1.0
