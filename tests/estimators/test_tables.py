@@ -83,7 +83,8 @@ def test_a_frame_with_times_is_in_time(rng):
     frame = pd.DataFrame(Y, columns=list("abcdef"), index=DATES)
     model = OMFBImputer(random_state=0).fit(frame)
     assert model.forecast(2).shape == (2, 6)
-    assert model.partial_fit(frame[:1]).forecast(1).shape == (1, 6)
+    following = frame[:1].set_axis(DATES[-1:] + pd.Timedelta("1h"))
+    assert model.partial_fit(following).forecast(1).shape == (1, 6)
     for other in (frame.reset_index(drop=True), frame):
         plain = OMFBImputer(random_state=0, temporal=False if other is frame else None).fit(other)
         with pytest.raises(ValueError, match="consecutive in time"):

@@ -45,7 +45,8 @@ from .rows import (
     like_row,
     numeric_names,
 )
-from .validation import Checked, first_rows, has_times, next_rows
+from .times import Times, has_times, times_of
+from .validation import Checked, first_rows, next_rows
 
 
 class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -163,8 +164,9 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     def _fit(self, X: Any, n_tasks: int | None, **options: Any) -> Self:
         temporal = has_times(X)
         config = self.checked_config(temporal)
-        self._check_order(X)
+        self._check_order(X, first=True)
         source = self._cluster_source(X, config, n_tasks) or self._source(X)
+        source.times = times_of(X)
         n_passes = self.n_passes(source)
         passes = Passes(self, n_passes, X)
         with shown_progress(n_passes, self.verbose) as on_block:
@@ -193,7 +195,10 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         **options
             For `omfb.learner.fit_stream.fit_stream`: checkpoint, resume, every, on_block.
         """
-        config, facts = self.checked_config(temporal), self._facts(source.column_names)
+        config, facts = (
+            self.checked_config(temporal),
+            self._facts(source.column_names, source.times),
+        )
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, source.n_features, rng, source.feature_names)
         if passes is not None:
@@ -243,16 +248,20 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         config = self.current_config()
         self._check_order(X)
         learner.learn(self._any_rows(learner, X, learn=True), config)
+        self._after_learning(X)
         return self
 
     def _start(self, X: Any) -> Self:
         config = self.checked_config(has_times(X))
-        self._check_order(X)
+        self._check_order(X, first=True)
         first = self._first_named_rows(X) if has_names(X) else self._first_rows(as_table(X))
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, first.rows.shape[1], rng, first.feature_names)
         learner.learn(first.rows)
-        for name, value in {"_configs": ConfigCache(), **self._facts(columns_of(X))}.items():
+        for name, value in {
+            "_configs": ConfigCache(),
+            **self._facts(columns_of(X), times_of(X)),
+        }.items():
             self.__dict__.setdefault(name, value)
         # Another thread may have been first meanwhile: then these rows come after its own.
         if self.__dict__.setdefault("_learner", learner) is not learner:
@@ -404,8 +413,14 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             feature_names=names,
         )
 
-    def _check_order(self, X: Any) -> None:
-        """Warn if the order of the rows is not what it seems to be."""
+    def _check_order(self, X: Any, *, first: bool = False) -> None:
+        """Warn if the order of the rows is not what it seems to be.
+
+        `first` says that a model begins with them.
+        """
+
+    def _after_learning(self, X: Any) -> None:
+        """Note what rows that were learned from say besides their values."""
 
     def _cluster_source(self, X: Any, config: AnyConfig, n_tasks: int | None) -> Source | None:
         """X as a source that a cluster learns from; None if it is to be read block by block."""
@@ -516,7 +531,7 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     def _like_frame(self, X: Any, filled: NDArray[Any], keep_types: bool) -> Any:
         return like_frame(X, filled, list(range(len(X.columns))), keep_types=keep_types)
 
-    def _facts(self, columns: Sequence[Any] | None) -> dict[str, Any]:
+    def _facts(self, columns: Sequence[Any] | None, times: Times) -> dict[str, Any]:
         """Attributes, besides the learner, that a table with these columns gives a fitted model."""
         return {}
 

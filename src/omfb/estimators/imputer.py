@@ -26,6 +26,7 @@ from .parameters import checked_bounds, checked_flag
 from .predictive import PredictiveFactorizer
 from .rows import entry
 from .table import Table
+from .times import Times
 from .validation import Checked
 
 
@@ -240,17 +241,20 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         """Whether `transform` returns further columns besides the features."""
         return self.remainder == "passthrough" and len(columns) > self.n_features_in_
 
-    def _facts(self, columns: Sequence[Any] | None) -> dict[str, Any]:
-        return {"_table": Table(tuple(columns) if columns else None)}
+    def _facts(self, columns: Sequence[Any] | None, times: Times) -> dict[str, Any]:
+        table = Table(tuple(columns) if columns else None)
+        return {**super()._facts(columns, times), "_table": table}
 
     def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
         """See `BaseFactorizer.facts_header`."""
-        return {"table": facts.get("_table", self._known_table).header()}
+        table = facts.get("_table", self._known_table)
+        return {**super().facts_header(facts), "table": table.header()}
 
     @classmethod
     def read_facts(cls, header: dict[str, Any]) -> dict[str, Any]:
         """See `BaseFactorizer.read_facts`."""
-        return {"_table": Table.of_header(header["table"]) if "table" in header else Table()}
+        table = Table.of_header(header["table"]) if "table" in header else Table()
+        return {**super().read_facts(header), "_table": table}
 
     def _first_rows(self, X: Any) -> Checked:
         return super()._first_rows(first_features(X))

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -21,7 +22,15 @@ from .base import BaseFactorizer
 from .diagnostics import OUT_OF_ORDER
 from .parameters import checked_flag
 from .rows import is_row, values_like
-from .validation import is_out_of_order
+from .times import (
+    DATES_AS_TEXT,
+    Stamps,
+    Times,
+    has_dates_as_text,
+    has_index,
+    is_out_of_order,
+    times_of,
+)
 
 # Without `max_iter`, a fit makes at most 2 passes to learn from at least 4000 rows.
 ENOUGH_ROWS, MAX_PASSES = 4000, 2
@@ -74,9 +83,48 @@ class PredictiveFactorizer(BaseFactorizer):
         n_rows = source.n_rows * min(1.0, max(2.0 * source.share, 1.0 / ENOUGH_ROWS))
         return max(1, min(MAX_PASSES, math.ceil(ENOUGH_ROWS / n_rows)))
 
-    def _check_order(self, X: Any) -> None:
+    # -- times ------------------------------------------------------------------------------
+
+    def _check_order(self, X: Any, *, first: bool = False) -> None:
+        if not has_index(X):
+            return
         if self.temporal is None and is_out_of_order(X):
             warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=5)
+        elif self.temporal is None and has_dates_as_text(X):
+            warnings.warn(DATES_AS_TEXT, UserWarning, stacklevel=5)
+        elif first and self.temporal is not False:
+            self._warn_of_times(Stamps(), X, learning=True)
+        elif not first and self._is_temporal():
+            self._warn_of_times(self._known_stamps, X, learning=True)
+
+    def _warn_of_times(self, stamps: Stamps, X: Any, *, learning: bool) -> None:
+        for message in stamps.problems(times_of(X), learning=learning):
+            warnings.warn(message, UserWarning, stacklevel=6)
+
+    def _is_temporal(self) -> bool:
+        config = self.current_config()
+        assert isinstance(config, FactorConfig)
+        return config.temporal
+
+    @property
+    def _known_stamps(self) -> Stamps:
+        return self.__dict__.get("_stamps") or Stamps()
+
+    def _after_learning(self, X: Any) -> None:
+        if has_index(X) or self._known_stamps.last is not None:
+            self._stamps = self._known_stamps.after(times_of(X))
+
+    def _facts(self, columns: Sequence[Any] | None, times: Times) -> dict[str, Any]:
+        return {**super()._facts(columns, times), "_stamps": Stamps().after(times)}
+
+    def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
+        """See `BaseFactorizer.facts_header`."""
+        return {"stamps": facts.get("_stamps", self._known_stamps).header()}
+
+    @classmethod
+    def read_facts(cls, header: dict[str, Any]) -> dict[str, Any]:
+        """See `BaseFactorizer.read_facts`."""
+        return {"_stamps": Stamps.of_header(header["stamps"]) if "stamps" in header else Stamps()}
 
     # -- predictions ------------------------------------------------------------------------
 
@@ -266,6 +314,8 @@ class PredictiveFactorizer(BaseFactorizer):
         if config.temporal and is_out_of_order(X):
             warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=5)
             return replace(config, temporal=False)
+        if config.temporal:
+            self._warn_of_times(self._known_stamps, X, learning=False)
         return config
 
     def _bounded(self, values: NDArray[Any], rows: Any = None) -> NDArray[Any]:

@@ -78,20 +78,6 @@ def _validated(model: Any, X: Any, *, reset: bool) -> Any:
         ) from error
 
 
-def has_times(X: Any) -> bool:
-    """Whether X is a frame whose rows are in time, by its index."""
-    index: Any = getattr(X, "index", None)
-    if type(index).__name__ == "DatetimeIndex":
-        return bool(index.is_monotonic_increasing)
-    of_times = getattr(getattr(index, "dtype", None), "kind", "") == "M"
-    return of_times and getattr(X, "known_divisions", False)  # a dataframe of Dask, in order
-
-
-def is_out_of_order(X: Any) -> bool:
-    """Whether X is a frame with times that do not rise from row to row."""
-    return type(getattr(X, "index", None)).__name__ == "DatetimeIndex" and not has_times(X)
-
-
 def _refuse_streams(X: Any) -> None:
     """Refuse what only `fit` reads: NumPy would take a path for text, and an iterator for a row.
 

@@ -101,6 +101,8 @@ class Source(ABC):
         The file that the rows are read from.
     notes : sequence of Note
         How ambiguous data were read.
+    times : ndarray of shape (n_rows,) or None
+        When rows came, in seconds since 1970; None if they have no times.
     on_idle : callable or None
         Called from time to time while no rows arrive; it may raise to end the wait.
     """
@@ -116,6 +118,7 @@ class Source(ABC):
     worth_prefetching: bool = False
     path: Path | None = None
     notes: Sequence[Note] = ()
+    times: NDArray[np.float64] | None = None
     on_idle: Callable[[], None] | None = None
 
     @abstractmethod
