@@ -5,12 +5,12 @@ from typing import Any
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.colors import ListedColormap
-from matplotlib.dates import AutoDateLocator, ConciseDateFormatter
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from ..plots import filled_series
+from ..plots._axes import date_ticks
+from ..plots.series import draw_filled
 from ..report.drawing import INK, SETTINGS
 from . import air
 
@@ -35,9 +35,9 @@ def series_figure(table: air.Table, filled: air.Filled) -> Figure:
         panels = figure.subplots(len(SHOWN), sharex=True)
         for axes, (name, column) in zip(panels, columns.items(), strict=True):
             hidden = table.all_hidden[hours, column]
-            filled_series(
-                table.times[hours], table.seen[hours, column], filled.values[hours, column],
-                filled.low[hours, column], filled.high[hours, column], ax=axes,
+            draw_filled(
+                axes, table.times[hours], table.seen[hours, column], filled.values[hours, column],
+                filled.low[hours, column], filled.high[hours, column], "90 % interval",
             )  # fmt: skip
             truth = np.where(hidden, table.truth[hours, column], np.nan)
             axes.plot(
@@ -46,13 +46,11 @@ def series_figure(table: air.Table, filled: air.Filled) -> Figure:
             )  # fmt: skip
             axes.lines[0].set_color(OBSERVED)
             axes.set_ylabel(SHOWN[name])
-            axes.set_xlabel("")
-            axes.get_legend().remove()
             axes.grid(True, alpha=0.15, color=INK, linewidth=0.8)
+        date_ticks(panels[-1].xaxis)
         panels[0].set_title(f"{STATION}, {str(table.times[off])[:10]}: off for 24 hours")
         panels[-1].set_xlabel("time")
         handles, labels = panels[0].get_legend_handles_labels()
-        labels = ["90 % interval" if label == "interval" else label for label in labels]
         figure.legend(handles, labels, loc="outside lower center", ncols=4)
     return figure
 
@@ -75,9 +73,7 @@ def missing_figure(table: air.Table) -> Figure:
             shown.T, cmap=colours, vmin=0, vmax=2, aspect="auto", interpolation="nearest",
             extent=(start, end, len(table.names) - 0.5, -0.5),
         )  # fmt: skip
-        locator = AutoDateLocator()
-        axes.xaxis.set_major_locator(locator)
-        axes.xaxis.set_major_formatter(ConciseDateFormatter(locator))
+        date_ticks(axes.xaxis)
         axes.set_yticks(np.arange(len(stations)) * each + (each - 1) / 2, stations)
         axes.tick_params(axis="y", length=0)
         for line in range(each, len(table.names), each):

@@ -32,8 +32,10 @@ from .callbacks import CallbackSupportMixin, Passes, with_callbacks
 from .columns import columns_of
 from .config_cache import ConfigCache
 from .diagnostics import diagnostics
+from .error_trace import ErrorTrace, trace_of, traced
 from .files import file_header, load_parts, read_estimator, write_estimator
 from .frames import is_frame, like_frame
+from .notebook import found_table
 from .parameters import check_fit_parameters
 from .rows import (
     NameIndex,
@@ -203,13 +205,15 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         learner = self._new_learner(config, source.n_features, rng, source.feature_names)
         if passes is not None:
             passes.watch(learner)
+        trace = ErrorTrace()
+        on_block = traced(learner, trace, options.pop("on_block", None))
         end = fit_stream(
             learner, source, max_iter=self.n_passes(source), tol=float(self.tol),
             shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self, facts),
             learn=source.learn if isinstance(source, RoundSource | FeatureSource) else learn_block,
-            **options,
+            on_block=on_block, **options,
         )  # fmt: skip
-        self.adopt(learner, end.number, facts)
+        self.adopt(learner, end.number, {**facts, "_trace": trace})
         return end.unseen
 
     def adopt(
@@ -217,7 +221,8 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     ) -> Self:
         """Become the fitted model that a learner is; `facts` are further attributes."""
         # One call: whatever interrupts, the model is the old or the new one.
-        fitted: dict[str, Any] = {"_learner": learner, "_configs": ConfigCache(), **(facts or {})}
+        fitted: dict[str, Any] = {"_learner": learner, "_configs": ConfigCache()}
+        fitted |= {"_trace": ErrorTrace(), **(facts or {})}
         if n_iter is not None:
             fitted["n_iter_"] = n_iter
         self.__dict__.update(fitted)
@@ -247,7 +252,8 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             return self._start(X)
         config = self.current_config()
         self._check_order(X)
-        learner.learn(self._any_rows(learner, X, learn=True), config)
+        if learner.learn(self._any_rows(learner, X, learn=True), config) is not None:
+            trace_of(self).note(learner.learned)
         self._after_learning(X)
         return self
 
@@ -257,7 +263,7 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         first = self._first_named_rows(X) if has_names(X) else self._first_rows(as_table(X))
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, first.rows.shape[1], rng, first.feature_names)
-        learner.learn(first.rows)
+        codes = learner.learn(first.rows)
         for name, value in {
             "_configs": ConfigCache(),
             **self._facts(columns_of(X), times_of(X)),
@@ -266,6 +272,8 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         # Another thread may have been first meanwhile: then these rows come after its own.
         if self.__dict__.setdefault("_learner", learner) is not learner:
             self.partial_fit(X)
+        elif codes is not None:
+            trace_of(self).note(learner.learned)
         return self
 
     # -- using ------------------------------------------------------------------------------
@@ -384,6 +392,16 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         return self.learner_.error
 
     @property
+    def error_history_(self) -> NDArray[np.float64]:
+        """Rows learned, and the relative error of the rows since the point before: (n_points, 2).
+
+        Of entries that were predicted before they were learned. At most 512 points are kept, and
+        none of them in files.
+        """
+        check_is_fitted(self)
+        return trace_of(self).points()
+
+    @property
     def n_features_in_(self) -> int:
         """Features of a row."""
         return self.learner_.n_features
@@ -397,6 +415,15 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         return np.array(names, dtype=object)
 
     # -- inside -----------------------------------------------------------------------------
+
+    def _repr_html_inner(self) -> str:
+        return str(super()._repr_html_inner()) + found_table(self)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in bundle:
+            bundle["text/html"] += found_table(self)
+        return bundle
 
     def _new_learner(
         self, config: AnyConfig, n_features: int, rng: np.random.RandomState,

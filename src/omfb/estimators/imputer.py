@@ -103,6 +103,8 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         were held out: predicted from the rest of their row before the dictionary learned them.
     recent_error_ : float
         The same of the last rows only: it rises when the data change.
+    error_history_ : ndarray of shape (n_points, 2)
+        Rows learned, and the error of the rows since the point before; see `omfb.plots`.
     n_samples_seen_ : int
         Rows learned from, in all passes.
     n_iter_ : int

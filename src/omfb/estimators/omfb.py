@@ -74,6 +74,8 @@ class OMFB(Decomposition):
         Atoms of the dictionary.
     prequential_error_ : float
         Relative error over the last pass, of each row before the dictionary learned from it.
+    error_history_ : ndarray of shape (n_points, 2)
+        Rows learned, and the error of the rows since the point before; see `omfb.plots`.
     n_samples_seen_ : int
         Rows learned from, in all passes.
     n_iter_ : int

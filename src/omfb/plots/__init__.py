@@ -1,10 +1,22 @@
-"""Plots of fitted models and filled data. They need matplotlib: ``pip install 'omfb[plot]'``.
+"""Plots of models and of what they fill. They need matplotlib: ``pip install 'omfb[plot]'``.
 
-Every function draws into the matplotlib Axes `ax`, or into a new figure that is not registered with
-pyplot, and returns the Axes. In a notebook ``ax.figure`` shows the figure;
-``ax.figure.savefig("name.png")`` writes it to a file.
+Each takes a fitted model and the rows, knows their names and dates, and returns the matplotlib
+Axes. A new figure is one of pyplot where a notebook or a program uses pyplot, and is shown as such;
+elsewhere it is on its own, so that nothing has to be closed. ``ax.figure.savefig("name.png")``
+writes it to a file.
 """
 
-from .charts import atoms, error_history, filled_series, missing_map, spectrum
+from .history import error_history
+from .maps import missing, residuals
+from .series import filled, forecast
+from .structure import components, spectrum
 
-__all__ = ["atoms", "error_history", "filled_series", "missing_map", "spectrum"]
+__all__ = [
+    "components",
+    "error_history",
+    "filled",
+    "forecast",
+    "missing",
+    "residuals",
+    "spectrum",
+]
