@@ -90,6 +90,23 @@ def precision_before(past, Y, config):
     ) * config.lam * np.eye(r)
 
 
+def penalised_codes(C, Y, config):
+    """½‖y − C x‖²_Ω + a‖x‖₁ + ½ α‖x‖² for each row, x ≥ 0 if positive: one coordinate at a time."""
+    a, ridge = config.alpha * config.l1_ratio, config.ridge
+    codes = np.zeros((len(Y), C.shape[1]))
+    for x, y in zip(codes, Y, strict=True):
+        seen = ~np.isnan(y)
+        for _ in range(20000):
+            before = x.copy()
+            for j, c in enumerate(C[seen].T):
+                aim = c @ (y[seen] - C[seen] @ x) + c @ c * x[j]
+                size = max(aim - a, 0.0) - (0.0 if config.positive_code else max(-aim - a, 0.0))
+                x[j] = size / (c @ c + ridge) if size else 0.0
+            if np.abs(x - before).max() <= 1e-15 * np.abs(x).max():
+                break
+    return codes
+
+
 def codes_of(C, Y, ridge, smooth, x_before=None):
     """Σ_t ‖y_t − C x_t‖²_Ω + α‖x_t‖² + τ‖x_t − x_{t−1}‖², least and of minimum norm.
 
@@ -138,7 +155,10 @@ def learn_batch(past, Y, config):
     some = seen.any(axis=1)
     C, told = past.C, None
     for _ in range(config.inner_iter):
-        X = codes_of(C, Y, config.ridge, config.smooth, past.x)
+        if config.positive_code or config.alpha * config.l1_ratio > 0.0:
+            X = penalised_codes(C, Y, config)
+        else:
+            X = codes_of(C, Y, config.ridge, config.smooth, past.x)
         if told is None:
             told = np.sum((Y - X @ C.T)[seen] ** 2)
         C = dictionary_for(past, Y, X, config)
@@ -181,8 +201,32 @@ def with_prior(past, Y, residual, config):
     return past._replace(C=C, S=S, prior=config.shrink, since=())
 
 
+def nearest(C_free, S, positive, bounded):
+    """The constraints' C near C*, in the metric of S: their cut, then three sweeps over atoms."""
+    C = C_free.copy()
+    for sweep in range(4):
+        for j in range(C.shape[1]):
+            c = C[:, j] - (C - C_free) @ S[j] / S[j, j] * (sweep > 0)
+            c = np.maximum(c, 0.0) if positive else c
+            C[:, j] = c / max(np.linalg.norm(c), 1.0) if bounded else c
+    return C
+
+
+def with_constraints(past, Y, config):
+    """After 4r rows and more, the dictionary that satisfies its constraints."""
+    if not (config.positive_dict or config.alpha > 0.0):
+        return past
+    since = (*past.since, len(Y))
+    if sum(since) < 4 * past.C.shape[1]:
+        return past._replace(since=since)
+    S = past.S if config.forget_factor > 0.0 else config.lam * np.eye(len(past.S))
+    C = nearest(past.C, S, config.positive_dict, config.alpha > 0.0)
+    return past._replace(C=C, since=())
+
+
 def with_least_ridge(C_first, config):
     """Where C would fade, codes have a ridge of 1e-6 of an atom's energy at least."""
+    config = replace(config, ridge=config.ridge + (1.0 - config.l1_ratio) * config.alpha)
     if not (0.0 < config.forget_factor < 1.0 or config.shrink > 0.0):
         return config
     return replace(config, ridge=max(config.ridge, 1e-6 * np.mean(np.sum(C_first**2, axis=0))))
@@ -197,6 +241,7 @@ def learn(past, Y, config):
         rows = Y[at : at + config.batch_size]
         told = learn_batch(past, rows, config)
         past = with_prior(told.past, rows, told.residual, config)
+        past = with_constraints(past, rows, config)
         codes.append(told.codes)
         residual, energy = residual + told.residual, energy + told.energy
     return Told(past, np.concatenate(codes), residual, energy)
@@ -208,4 +253,5 @@ def objective(C, X, Y, past, config):
     fit = np.nansum((Y - X @ C.T) ** 2)
     stay = np.trace(change @ precision_before(past, Y, config) @ change.T)
     walk = np.diff(X, axis=0, prepend=X[:1] if past.x is None else past.x[None])
-    return fit + stay + config.ridge * np.sum(X**2) + config.smooth * np.sum(walk**2)
+    pulls = config.ridge * np.sum(X**2) + config.smooth * np.sum(walk**2)
+    return fit + stay + pulls + 2 * config.alpha * config.l1_ratio * np.sum(np.abs(X))

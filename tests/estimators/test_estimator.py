@@ -32,6 +32,8 @@ from ..making import ALL, DECOMPOSITIONS, rows, same, snapshot, sparse
         OMFB(2, batch_size=7, shuffle="uniform", max_iter=2, random_state=0),
         OMFB(3, ridge=0.1, shuffle=False, init="random", inner_iter=1, random_state=0),
         OMFB(2, forget_factor=0.9, shrink=1.0, batch_size=3, tol=1e-3, max_iter=5, random_state=0),
+        OMFB(2, forget_factor=1.0, positive_code=True, positive_dict=True, random_state=0),
+        OMFB(3, alpha=0.1, l1_ratio=0.5, batch_size=4, random_state=0),
         OnlineFactorAnalysis(2, forget_factor=0.9, scale=True, temporal=True, random_state=0),
         OMFBImputer(2, robust=False, center=False, noise="isotropic", max_iter=3, random_state=0),
     ]
@@ -64,8 +66,17 @@ def streams(draw):
         forget_factor = draw(st.sampled_from([0.0, 0.9, 1.0]))
         model.set_params(
             forget_factor=forget_factor,
-            shrink=draw(st.sampled_from([0.0, 2.0])) if forget_factor > 0.0 else 0.0,
-            smooth=draw(st.sampled_from([0.0, 0.5])),
+            **draw(
+                st.sampled_from(
+                    [
+                        {"shrink": 2.0 if forget_factor > 0.0 else 0.0, "smooth": 0.5},
+                        {"smooth": 0.5},
+                        {"positive_code": True, "positive_dict": True},
+                        {"alpha": 0.1, "positive_dict": True},
+                        {},
+                    ]
+                )
+            ),
             batch_size=batch_size,
             init=draw(st.sampled_from(["data", "random"])),
         )

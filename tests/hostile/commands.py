@@ -29,7 +29,8 @@ READING = [
 OPTIONS = {
     "fit": [
         "-r", "--estimator", "--lam", "--forget-factor", "--ridge", "--smooth", "--shrink",
-        "--inner-iter", "--batch-size", "--center", "--no-center", "--scale", "--no-scale",
+        "--positive", "--alpha", "--l1-ratio", "--inner-iter", "--batch-size", "--center",
+        "--no-center", "--scale", "--no-scale",
         "--noise", "--robust", "--no-robust", "--temporal", "--no-temporal", "--min-value",
         "--max-value", "--integers", "--tol", "--shuffle", "--no-shuffle", "--init", "--seed",
         "--checkpoint", "--every", "--resume", "--log", "--n-tasks", "-q", *READING,
@@ -44,7 +45,7 @@ OPTIONS = {
 FLAGS = {
     "--center", "--no-center", "--scale", "--no-scale", "--robust", "--no-robust", "--temporal",
     "--no-temporal", "--integers", "--shuffle", "--no-shuffle", "--resume", "-q", "--std",
-    "--learn", "--header", "--no-header", "--json",
+    "--learn", "--header", "--no-header", "--json", "--positive",
 }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ OPTIONS: list[list[object]] = [
     ["--estimator", "omfb", "--forget-factor", 0.99, "--batch-size", 5],
     ["--estimator", "omfb"],
     [*RULE, "--shrink", 3],
+    [*RULE, "--positive"],
     [*RULE, "--batch-size", 7],
     [*RULE, "--no-shuffle", "--smooth", 0.1],
 ]

@@ -55,6 +55,8 @@ PARAMETERS = {
     "in order": {"shuffle": False, "smooth": 0.3},
     "uniform": {"shuffle": "uniform", "batch_size": 7},
     "shrinking": {"shrink": 3.0, "forget_factor": 0.99},
+    "nonnegative": {"positive_code": True, "positive_dict": True, "forget_factor": 1.0},
+    "sparse codes": {"alpha": 0.5, "forget_factor": 1.0, "batch_size": 3},
     "given start": {"init": np.arange(32.0).reshape(4, 8) / 32},
     "larger than a block": {"n_components": 40},
 }

@@ -56,6 +56,8 @@ MODELS = {
     "paper, float32": lambda X: OMFB(3, batch_size=4).fit(X.astype(np.float32)),
     "paper, smooth": lambda X: OMFB(2, smooth=0.5, shuffle=False).fit(X),
     "paper, given start": lambda X: OMFB(2, init=np.arange(16.0).reshape(2, 8)).fit(X),
+    "paper, nonnegative": lambda X: OMFB(3, positive_code=True, positive_dict=True).fit(X),
+    "paper, sparse codes": lambda X: OMFB(3, forget_factor=1.0, alpha=0.1, l1_ratio=0.5).fit(X),
     "paper, shrinking": lambda X: OMFB(3, forget_factor=1.0, shrink=5.0).fit(X),
     "paper, young": lambda X: OMFB(10, random_state=1).partial_fit(X[:7]),
     "paper, young and sparse": lambda X: OMFB(10).partial_fit(_sparse(X[:7])),

@@ -22,7 +22,8 @@ def check_cluster(
     if PIPE in data:
         raise UsageError("--scheduler needs files that all workers can read, not standard input")
     if not _is_mergeable(model):
-        only_omfb = ", without --shrink and --smooth" if "shrink" in model.get_params() else ""
+        omfb = "shrink" in model.get_params()
+        only_omfb = ", without --shrink, --smooth, --positive and --alpha" if omfb else ""
         raise UsageError(f"--scheduler needs --forget-factor 1{only_omfb}")
 
 

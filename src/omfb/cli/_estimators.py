@@ -46,7 +46,10 @@ def new_estimator(name: str, options: dict[str, Any]) -> "BaseFactorizer":
 
 def option_of(parameter: str) -> str:
     """The option that sets a parameter of an estimator."""
-    return "--seed" if parameter == "random_state" else f"--{parameter.replace('_', '-')}"
+    special = {
+        "random_state": "--seed", "positive_code": "--positive", "positive_dict": "--positive",
+    }  # fmt: skip
+    return special.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 def _listed(words: list[str]) -> str:

@@ -180,6 +180,18 @@ def fit(
     batch_size: Annotated[
         int | None, _option("Rows that share an update. Default: 1.", panel=PAPER)
     ] = None,
+    positive: Annotated[
+        bool,
+        _option("Nonnegative codes and dictionary.", "--positive", panel=PAPER),
+    ] = False,
+    alpha: Annotated[
+        float | None,
+        _option("Penalty on codes, which makes them sparse. Default: 0.", panel=PAPER),
+    ] = None,
+    l1_ratio: Annotated[
+        float | None,
+        _option("Share of the l1 norm in that penalty. Default: 1.", panel=PAPER),
+    ] = None,
     init: Annotated[
         str | None,
         _option("First dictionary: data (default), random, or a .npy file.", panel=PAPER),
@@ -235,7 +247,8 @@ def fit(
         "noise": noise, "robust": robust, "temporal": temporal, "min_value": min_value,
         "max_value": max_value, "integers": integers or None, "lam": lam, "ridge": ridge,
         "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
-        "init": _init(init),
+        "positive_code": positive or None, "positive_dict": positive or None, "alpha": alpha,
+        "l1_ratio": l1_ratio, "init": _init(init),
     }  # fmt: skip
     every = checked_every(checkpoint, resume, every)
     model = new_estimator(estimator, options)

@@ -52,6 +52,17 @@ class OMFB(Decomposition):
         Alternations between code and dictionary for each update.
     batch_size : int, default=1
         Rows that share one update.
+    positive_code : bool, default=False
+        Whether codes are nonnegative.
+    positive_dict : bool, default=False
+        Whether the dictionary is nonnegative; with both, this is nonnegative matrix factorisation.
+    alpha : float, default=0.0
+        Penalty on codes, as in `MiniBatchDictionaryLearning`: a code minimises
+        :math:`\tfrac12\|y - Cx\|^2 + alpha (l1\_ratio \|x\|_1 + \tfrac12 (1 - l1\_ratio)
+        \|x\|^2)`, and atoms have at most norm 1.
+    l1_ratio : float, default=1.0
+        Share of the l1 norm in that penalty: 1 is the lasso, which makes codes sparse; less is the
+        elastic net. Needs ``alpha > 0``.
     max_iter : int, default=1
         Passes over the data in `fit`.
     tol : float, default=0.0
@@ -123,6 +134,10 @@ class OMFB(Decomposition):
         shrink: float = 0.0,
         inner_iter: int = 2,
         batch_size: int = 1,
+        positive_code: bool = False,
+        positive_dict: bool = False,
+        alpha: float = 0.0,
+        l1_ratio: float = 1.0,
         max_iter: int = 1,
         tol: float = 0.0,
         shuffle: bool | str = True,
@@ -138,6 +153,10 @@ class OMFB(Decomposition):
         self.shrink = shrink
         self.inner_iter = inner_iter
         self.batch_size = batch_size
+        self.positive_code = positive_code
+        self.positive_dict = positive_dict
+        self.alpha = alpha
+        self.l1_ratio = l1_ratio
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle
@@ -165,6 +184,10 @@ class OMFB(Decomposition):
             shrink=self.shrink,
             inner_iter=self.inner_iter,
             batch_size=self.batch_size,
+            positive_code=self.positive_code,
+            positive_dict=self.positive_dict,
+            alpha=self.alpha,
+            l1_ratio=self.l1_ratio,
         )
         if config.smooth > 0.0 and self.shuffle is not False and self.shuffle != np.False_:
             raise HintedError(
@@ -180,7 +203,10 @@ class OMFB(Decomposition):
     def _distributed(
         self, X: Any, config: AnyConfig, client: Any, n_tasks: int | None
     ) -> Source | None:
-        shrinks = isinstance(config, BroydenConfig) and config.shrink > 0.0
-        if n_tasks is None and not shrinks and is_cut_along_columns(X):
+        # Whether every 4r rows all features have to be known at the same place.
+        gathers = isinstance(config, BroydenConfig) and (
+            config.shrink > 0.0 or config.constrains_dictionary
+        )
+        if n_tasks is None and not gathers and is_cut_along_columns(X):
             return FeatureSource(X, client, self.n_components)
         return super()._distributed(X, config, client, n_tasks)

@@ -40,6 +40,7 @@ RULES = [
     {"forget_factor": 1.0},
     {"forget_factor": 0.99, "ridge": 0.1, "shuffle": True, "max_iter": 2},
     {"forget_factor": 1.0, "batch_size": 50},
+    {"forget_factor": 1.0, "positive_code": True},
 ]
 
 
@@ -141,7 +142,8 @@ def test_what_is_not_spread(one_process, rng):
     X = da.from_array(rows(rng, 600, 6), chunks=(100, 3))
     for model, n_tasks in (
         (OMFBImputer(2), None), (OnlineFactorAnalysis(2), None),
-        (OMFB(2, forget_factor=1.0, shrink=1.0), None), (OMFB(2, forget_factor=1.0), 2),
+        (OMFB(2, forget_factor=1.0, shrink=1.0), None), (OMFB(2, alpha=0.1), None),
+        (OMFB(2, forget_factor=1.0), 2),
     ):  # fmt: skip
         model.fit(X, n_tasks=n_tasks)
         assert isinstance(model.components_, np.ndarray)

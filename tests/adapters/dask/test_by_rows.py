@@ -158,6 +158,7 @@ def test_n_tasks_needs_a_cluster(rng):
         OMFB(2),
         OMFB(2, forget_factor=0.99),
         OMFB(2, forget_factor=1.0, shrink=1.0),
+        OMFB(2, forget_factor=1.0, positive_dict=True),
         OMFBImputer(2, forget_factor=0.99),
     ],
     ids=str,

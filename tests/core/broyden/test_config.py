@@ -16,6 +16,7 @@ from omfb.core.factor.config import FactorConfig
 from omfb.persistence import read_model
 
 NAMES = [field.name for field in fields(BroydenConfig)]
+FLAGS = [field.name for field in fields(BroydenConfig) if field.type in (bool, "bool")]
 COUNTS = [field.name for field in fields(BroydenConfig) if field.type in (int, "int")]
 FACTOR_PARAMETERS = [
     "n_components", "forget_factor", "center", "scale", "noise", "robust", "temporal",
@@ -27,7 +28,7 @@ FACTOR_PARAMETERS = [
 )
 def test_numbers_of_any_type_become_plain_ones(value):
     for name in NAMES:
-        if name in COUNTS and not isinstance(value, int | np.integer):
+        if name in FLAGS or (name in COUNTS and not isinstance(value, int | np.integer)):
             continue
         also = {"forget_factor": 1.0} if name == "shrink" else {}
         config = BroydenConfig(**also, **{name: value})
@@ -46,6 +47,9 @@ def test_counts_beyond_a_types_range_are_themselves():
     [math.nan, math.inf, -1, -math.inf, "x", None, True, np.True_, 1j, 10**400, np.ones(1), [1]],
 )
 def test_what_cannot_be_used_is_refused_by_name(name, value):
+    if name in FLAGS and isinstance(value, bool | np.bool_):
+        assert getattr(BroydenConfig(**{name: value}), name) is True
+        return
     with pytest.raises((TypeError, ValueError), match=f"{name} must be") as caught:
         BroydenConfig(**{name: value})
     assert len(str(caught.value)) < 200
@@ -119,7 +123,7 @@ def test_the_command_line_has_each_parameter_of_an_estimator(estimator):
     from omfb.cli.fit import fit
 
     options = inspect.signature(fit).parameters
-    names = {"random_state": "seed"}
+    names = {"random_state": "seed", "positive_code": "positive", "positive_dict": "positive"}
     for name in inspect.signature(estimator).parameters:
         if name != "verbose":  # the command line has --quiet
             assert names.get(name, name) in options, name

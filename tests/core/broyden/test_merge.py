@@ -70,7 +70,11 @@ def test_a_state_knows_what_it_has_kept_of_its_start(missing, batch_size):
 
 @pytest.mark.parametrize(
     ("config", "what"),
-    [({"forget_factor": 0.0}, "forget_factor=0"), ({"shrink": 2, "forget_factor": 1}, "shrink=2")],
+    [
+        ({"forget_factor": 0.0}, "forget_factor=0"),
+        ({"shrink": 2, "forget_factor": 1}, "shrink=2"),
+        ({"positive_dict": True, "forget_factor": 1}, "positive_dict or alpha"),
+    ],
 )
 def test_configs_whose_sums_do_not_add_up_are_refused(config, what):
     X = table(4, 50, 6)

@@ -20,16 +20,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..linalg.compiling import inner_jit, jit
+from ..linalg.compiling import jit
 from ..linalg.rows import Matrix, check_finite_step
 from ..linalg.small import SMALLEST_PRECISION, dot, invert, multiply
 from ..linalg.workspace import Room, aligned, aligned_copy
-from .penalties import Penalty, Quadratic, alternate_row, penalty_of
+from .elastic_net import sequence_of_codes
+from .penalties import ElasticNet, Penalty, Quadratic, alternate_row, penalty_of
 from .precision import inverse_to_keep, precision_before, start_weight_after
 from .reduced_space import (
     add_symmetric_and_multiply,
     alternate,
     before_row,
+    pass_on_four,
     remember,
     subtract_outer_and_multiply,
     taken_by_row,
@@ -42,30 +44,6 @@ SMALLEST_BLOCK_PIVOT = 1e-6
 # Rows with at most this many features are short.
 SHORT = 500
 WORKSPACE = Room()  # arrays that a block needs and does not return
-
-
-@inner_jit
-def pass_on_four(X, K, N, P, first):
-    """Update b of the later rows (P from row `first` on) for the steps of four rows."""
-    x0, x1, x2, x3 = X[0], X[1], X[2], X[3]
-    k0, k1, k2, k3 = K[0], K[1], K[2], K[3]
-    x1_k0, x2_k0, x3_k0 = dot(x1, k0), dot(x2, k0), dot(x3, k0)
-    x2_k1, x3_k1, x3_k2 = dot(x2, k1), dot(x3, k1), dot(x3, k2)
-    r = P.shape[1]
-    for later in range(first, P.shape[0]):
-        b = P[later]
-        a0 = a1 = a2 = a3 = 0.0
-        for j in range(r):
-            a0 += x0[j] * b[j]
-            a1 += x1[j] * b[j]
-            a2 += x2[j] * b[j]
-            a3 += x3[j] * b[j]
-        a0 = N[0, later] - a0
-        a1 = N[1, later] - a1 - a0 * x1_k0
-        a2 = N[2, later] - a2 - a0 * x2_k0 - a1 * x2_k1
-        a3 = N[3, later] - a3 - a0 * x3_k0 - a1 * x3_k1 - a2 * x3_k2
-        for j in range(r):
-            b[j] += a0 * k0[j] + a1 * k1[j] + a2 * k2[j] + a3 * k3[j]
 
 
 @jit
@@ -240,7 +218,14 @@ def take_steps(
     config, penalty, G, S = reduced.config, reduced.penalty, reduced.G, reduced.S.copy()
     x_before = np.zeros(r) if reduced.code is None else reduced.code.copy()
     X, K, before = aligned((q, r)), aligned((q, r)), np.empty(q)
-    if singular or not isinstance(penalty, Quadratic):
+    if isinstance(penalty, ElasticNet):
+        D, done = np.empty((q, r)), q
+        sequence_of_codes(
+            P, N, G.copy(), S, inverse_to_keep(S, config), float(config.lam), forget_factor,
+            reduced.weight, share, *penalty, int(config.inner_iter), X, K, D, before,
+        )  # fmt: skip
+        x_before = X[-1].copy()
+    elif singular or not isinstance(penalty, Quadratic):
         D = np.empty((q, r))
         made = x_before, X, K, D, before
         done = sequence_with(penalty, P, N, G, S, config, reduced.weight, share, *made)

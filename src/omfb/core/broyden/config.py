@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..checks import LARGEST, LARGEST_COUNT, SMALLEST, checked_count, checked_number
+from ..checks import LARGEST, LARGEST_COUNT, SMALLEST, checked_count, checked_number, shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,11 @@ class BroydenConfig:
         Alternations between code and dictionary for each row or mini-batch.
     batch_size : int
         Rows that share one update of the dictionary.
+    positive_code, positive_dict : bool
+        Whether codes and dictionary are nonnegative.
+    alpha, l1_ratio : float
+        Penalty alpha (l1_ratio ‖x‖₁ + ½ (1 − l1_ratio) ‖x‖²) on a code, beside half of its squared
+        residual. If positive, atoms have at most norm 1.
 
     Examples
     --------
@@ -46,6 +51,10 @@ class BroydenConfig:
     shrink: float = 0.0
     inner_iter: int = 2
     batch_size: int = 1
+    positive_code: bool = False
+    positive_dict: bool = False
+    alpha: float = 0.0
+    l1_ratio: float = 1.0
 
     def __post_init__(self) -> None:
         # One type per parameter: Numba compiles a kernel for each type it meets.
@@ -60,10 +69,40 @@ class BroydenConfig:
             if type(value) is int and 0 < value <= LARGEST_COUNT:
                 continue
             object.__setattr__(self, name, checked_count(name, value, meaning))
+        for name in FLAGS:
+            value = getattr(self, name)
+            if type(value).__name__ not in ("bool", "bool_"):
+                raise TypeError(f"{name} must be True or False, got {shown(value)}.")
+            object.__setattr__(self, name, bool(value))
         if self.shrink > 0.0 and self.forget_factor == 0.0:
             raise ValueError(
                 f"shrink={self.shrink!r} needs forget_factor > 0, which keeps past codes: set "
                 f"both, or shrink=0."
+            )
+        self._refuse_contradictions()
+
+    @property
+    def constrains_dictionary(self) -> bool:
+        """Whether the dictionary is nonnegative or its atoms have a bounded norm."""
+        return self.positive_dict or self.alpha > 0.0
+
+    def _refuse_contradictions(self) -> None:
+        penalised = [f"{name}=True" for name in FLAGS if getattr(self, name)]
+        penalised += [f"alpha={self.alpha!r}"] * (self.alpha > 0.0)
+        if self.l1_ratio != 1.0 and self.alpha == 0.0:
+            raise ValueError(
+                f"l1_ratio={self.l1_ratio!r} is a share of alpha, which is 0: set alpha as well."
+            )
+        if penalised and self.shrink > 0.0:
+            raise ValueError(
+                f"shrink={self.shrink!r} assumes normal codes and atoms, which {penalised[0]} "
+                f"excludes: set one of them."
+            )
+        if self.smooth > 0.0 and (self.positive_code or self.alpha > 0.0):
+            codes = next(name for name in penalised if not name.startswith("positive_dict"))
+            raise ValueError(
+                f"smooth={self.smooth!r} solves the codes of a sequence together, which {codes} "
+                f"does not allow: set one of them."
             )
 
 
@@ -74,7 +113,10 @@ NUMBERS = {
     "ridge": ("0 or more", "0 means no ridge", 0.0, LARGEST),
     "smooth": ("0 or more", "0 means no temporal pull", 0.0, LARGEST),
     "shrink": ("0 or more", "0 leaves the dictionary alone", 0.0, LARGEST),
+    "alpha": ("0 or more", "0 means no penalty", 0.0, LARGEST),
+    "l1_ratio": ("between 0 and 1", "1 is the lasso, 0 the ridge", 0.0, 1.0),
 }
+FLAGS = ("positive_code", "positive_dict")
 COUNTS = {
     "inner_iter": "alternations for each update; the paper uses 2",
     "batch_size": "rows that share an update; 1 is the paper's Algorithm 1",

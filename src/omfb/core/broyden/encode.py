@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..blocks import Complete, check_finite, dense_with_holes, pieces
 from ..linalg.rows import Matrix, check_finite_step, row_squares
+from .constraints import feasible
 from .missing_batch import missing_codes, row_systems
 from .penalties import Quadratic, penalty_of
 from .smooth_codes import Systems, chain
@@ -29,7 +30,7 @@ def encode(state: State, X: Any) -> Matrix:
     With ``smooth > 0`` the rows are consecutive in time and their codes jointly optimal; otherwise
     each row is encoded on its own.
     """
-    X = in_units(X, state)
+    state, X = feasible(state), in_units(X, state)
     penalty = penalty_of(state)
     if isinstance(penalty, Quadratic) and penalty.smooth > 0.0 and X.shape[0] > 0:
         codes = np.concatenate(_chained(state, penalty, X))
@@ -54,6 +55,7 @@ def fill(state: State, X: Any) -> NDArray[Any]:
 
     Complete rows are only copied: their codes are not needed.
     """
+    state = feasible(state)
     if scipy.sparse.issparse(X):
         filled = dense_with_holes(X)
         incomplete = np.arange(len(filled))

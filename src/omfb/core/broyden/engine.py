@@ -14,6 +14,7 @@ from ..prediction import Prediction
 from ..scoring import Predict, score_held_out_features
 from . import merge as merging
 from .config import BroydenConfig
+from .constraints import constrained, feasible
 from .encode import encode, fill
 from .init import window_length
 from .state import State, check_state
@@ -67,12 +68,14 @@ class BroydenEngine(PointPredictions):
 
     def decode(self, state: State, codes: Matrix) -> Matrix:
         """See `Engine.decode`."""
+        state = feasible(state)
         with np.errstate(over="ignore", invalid="ignore"):
             rows = codes.astype(state.C.dtype, copy=False) @ state.C.T
             return rows if state.scale == 1.0 else rows * state.C.dtype.type(state.scale)
 
     def components(self, state: State) -> Matrix:
         """See `Engine.components`."""
+        state = feasible(state)
         return np.ascontiguousarray(state.C.T) * state.C.dtype.type(state.scale)
 
     def predict(self, state: State, rows: Rows, *, std: bool) -> Prediction:
@@ -83,6 +86,7 @@ class BroydenEngine(PointPredictions):
 
     def score_held_out(self, state: State, rows: Rows) -> Info:
         """See `Engine.score_held_out`."""
+        state = feasible(state)
         zero, unit = np.zeros(len(state.C)), np.full(len(state.C), state.scale)
 
         def predicting(visible: NDArray[np.bool_]) -> Predict:
@@ -135,7 +139,7 @@ class BroydenEngine(PointPredictions):
 
     def finalize(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
         """See `Engine.finalize`: nothing is estimated."""
-        return state
+        return feasible(state)
 
     def n_last_rows(self, config: BroydenConfig, n_features: int) -> int:
         """See `Engine.n_last_rows`."""
@@ -147,7 +151,8 @@ class BroydenEngine(PointPredictions):
 
     def is_mergeable(self, config: BroydenConfig) -> bool:
         """See `Engine.is_mergeable`."""
-        return config.forget_factor == 1.0 and config.shrink == config.smooth == 0.0
+        adds_up = config.forget_factor == 1.0 and config.shrink == config.smooth == 0.0
+        return adds_up and not config.constrains_dictionary
 
     def evidence(self, start: State, part: State) -> Evidence:
         """See `Engine.evidence`."""
@@ -159,7 +164,11 @@ class BroydenEngine(PointPredictions):
 
     def with_config(self, state: State, config: BroydenConfig) -> State:
         """See `Engine.with_config`."""
-        return state if config == state.config else replace(state, config=config)
+        if config == state.config:
+            return state
+        before, state = state.config, replace(state, config=config)
+        new = (config.positive_dict and not before.positive_dict) or config.alpha > before.alpha
+        return constrained(state) if new else state
 
     def to_local(self, state: State) -> State:
         """See `Engine.to_local`."""

@@ -87,3 +87,8 @@ def _check_config(start: State) -> None:
             f"shrink={start.config.shrink:g} would count once per model: only models with shrink=0 "
             f"can be merged"
         )
+    if start.config.constrains_dictionary:
+        raise MergeError(
+            "the sums of models with positive_dict or alpha do not satisfy their constraints: only "
+            "models without them can be merged"
+        )

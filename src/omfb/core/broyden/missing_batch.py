@@ -22,7 +22,8 @@ from ..linalg.patterns import by_pattern
 from ..linalg.rows import Matrix, Rows, check_finite_step, gram, row_squares
 from ..linalg.small import SMALLEST_PRECISION, dot, factorise, invert, solve
 from ..linalg.threads import in_threads
-from .penalties import Penalty, Quadratic, penalty_of
+from .coordinate_descent import descend_systems
+from .penalties import ElasticNet, Penalty, Quadratic, penalty_of
 from .precision import Step, precision_before, refreshed, start_weight_after
 from .smooth_codes import chain_one
 from .state import State
@@ -233,24 +234,28 @@ def _single_codes(penalty: Penalty, C: NDArray[Any], G: Matrix, rows: Rows) -> t
     q, r = len(rows), C.shape[1]
     X, regular = np.zeros((q, r)), np.zeros(q, np.bool_)
     P, residual, energy = np.empty((q, r)), np.zeros(q), np.empty(q)
-    if isinstance(penalty, Quadratic):
-        ridge, _, smallest = penalty
+    at_once = max(GRAMS_BYTES // (8 * r * r), 1)
+
+    def solve_several(first: int, last: int) -> None:
+        grams = np.empty((min(at_once, last - first), r, r))
+        for start in range(first, last, at_once):
+            chosen = several[start : min(start + at_once, last)]
+            systems(C, G, *rows, chosen, grams, P, energy)
+            if isinstance(penalty, Quadratic):
+                ridge, _, smallest = penalty
+                solve_systems(grams, P, energy, chosen, ridge, smallest, X, residual, regular)
+            elif isinstance(penalty, ElasticNet):
+                descend_systems(grams, P, energy, chosen, *penalty, X, residual)
+                regular[chosen] = True
+
+    if isinstance(penalty, (Quadratic, ElasticNet)):
         several, few = np.arange(q), np.arange(0)
-        if ridge == 0.0:
+        if isinstance(penalty, Quadratic) and penalty.ridge == 0.0:
             counts = np.diff(rows.starts)
             several, few = np.flatnonzero(counts > r), np.flatnonzero(counts <= r)
-        at_once = max(GRAMS_BYTES // (8 * r * r), 1)
-
-        def solve_several(first: int, last: int) -> None:
-            grams = np.empty((min(at_once, last - first), r, r))
-            for start in range(first, last, at_once):
-                chosen = several[start : min(start + at_once, last)]
-                systems(C, G, *rows, chosen, grams, P, energy)
-                solve_systems(grams, P, energy, chosen, ridge, smallest, X, residual, regular)
-
         in_threads(solve_several, len(several), len(rows.values) * r * r)
         if len(few):
-            solve_few_each(C, *rows, few, smallest, X, energy, regular)
+            solve_few_each(C, *rows, few, penalty.smallest, X, energy, regular)
     for t in np.flatnonzero(~regular).tolist():
         grams, P, energy[t : t + 1] = row_systems(C, G, rows.part(t, t + 1))
         X[t] = penalty.codes(grams[0], P)[0]

@@ -15,7 +15,8 @@ from ..linalg.compiling import jit
 from ..linalg.observed import approach_few, learn_observed, multiply_few, observed_gram, project
 from ..linalg.rows import Matrix, Rows, check_finite_step
 from ..linalg.small import SMALLEST_PRECISION, dot, factorise, invert, multiply
-from .penalties import Penalty, Quadratic, alternate_row, penalty_of
+from .elastic_net import learn_each_code
+from .penalties import ElasticNet, Penalty, Quadratic, alternate_row, penalty_of
 from .precision import Step, inverse_to_keep, precision_before, refreshed, start_weight_after_each
 from .reduced_space import (
     add_symmetric,
@@ -146,6 +147,13 @@ def learn_missing(state: State, rows: Rows, reuse: bool) -> Step:
                 float(config.forget_factor), state.weight, penalty.ridge, penalty.smooth,
                 int(config.inner_iter), penalty.smallest, x_before, X, totals,
             )  # fmt: skip
+        elif isinstance(penalty, ElasticNet):
+            at = learn_each_code(
+                C, G, S, S_inverse, rows.starts, rows.features, rows.values, float(config.lam),
+                float(config.forget_factor), state.weight, *penalty, int(config.inner_iter), X,
+                totals,
+            )  # fmt: skip
+            x_before = X[-1].copy()
         if at == q:
             break
         if at < 0:

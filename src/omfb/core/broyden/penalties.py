@@ -13,8 +13,9 @@ the config as `penalty`, or have `penalty_of` construct it from the config's num
 `sequence_with`, rows with missing entries through `alternate_row`, mini-batches and `encode`
 through `codes` itself.
 
-A penalty whose codes are linear in b may also have compiled kernels with the same result, selected
-by its type; `Quadratic` has `sequence`, `learn_each`, `solve_systems` and `chain`.
+A penalty may also have compiled kernels with the same result, selected by its type: `Quadratic` has
+`sequence`, `learn_each`, `solve_systems` and `chain`, `ElasticNet` those of `elastic_net.py` and
+`coordinate_descent.py`.
 """
 
 from typing import NamedTuple, Protocol
@@ -23,6 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..linalg.small import invert
+from ..linalg.threads import in_threads
+from .coordinate_descent import descend_rows
 from .state import State
 
 Matrix = NDArray[np.float64]
@@ -57,11 +60,40 @@ class Quadratic(NamedTuple):
         return solve_minimum_norm(pulled, B.T, self.smallest).T
 
 
+class ElasticNet(NamedTuple):
+    """a‖x‖₁ + ½ α‖x‖², and x ≥ 0 if positive: exact, by coordinate descent."""
+
+    l1: float
+    ridge: float
+    positive: bool
+    smallest: float
+
+    @property
+    def smooth(self) -> float:
+        return 0.0
+
+    def codes(self, G: Matrix, B: Matrix, x_before: Matrix | None = None) -> Matrix:
+        B, X = np.ascontiguousarray(B), np.empty(B.shape)
+        in_threads(
+            lambda first, last: descend_rows(G, B, *self, first, last, X),
+            len(B), len(B) * len(G) ** 2 * SWEEPS_OF_A_CODE,
+        )  # fmt: skip
+        return X
+
+
+# About as many sweeps cost as much as a code does; only the number of threads depends on it.
+SWEEPS_OF_A_CODE = 10
+
+
 def penalty_of(state: State) -> Penalty:
-    """The penalty that a state's config asks for: its own, or that of ridge and smooth."""
-    own: Penalty | None = getattr(state.config, "penalty", None)
+    """The penalty that a state's config asks for: its own, or that of its numbers."""
+    config = state.config
+    own: Penalty | None = getattr(config, "penalty", None)
     if own is not None:
         return own
+    if config.positive_code or config.alpha * config.l1_ratio > 0.0:
+        smallest = smallest_pivot(state.C.dtype)
+        return ElasticNet(state.l1, float(state.ridge), config.positive_code, smallest)
     return Quadratic(float(state.ridge), float(state.smooth), smallest_pivot(state.C.dtype))
 
 

@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..linalg.rows import check_finite_step, gram, inverse_of
+from .constraints import constrained
 from .penalties import smallest_pivot, solve_minimum_norm
 from .state import MOSTLY_OBSERVED, State
 
@@ -23,14 +24,14 @@ PERIOD = 4  # rows per component
 
 
 def rows_to_go(state: State) -> int:
-    """Rows until the next pull is due, in whole mini-batches."""
+    """Rows until the next pull or constraint is due, in whole mini-batches."""
     size = state.config.batch_size
     left = max(PERIOD * state.C.shape[1] - state.rows_since_shrink, 1)
     return -(-left // size) * size
 
 
 def with_prior(state: State, rows: int, entries: int, residual: float) -> State:
-    """Count the rows that were learned and, if it is due, pull the dictionary towards zero."""
+    """Count the rows that were learned and, if it is due, pull or constrain the dictionary."""
     (m, r), config = state.C.shape, state.config
     rows += state.rows_since_shrink
     entries += state.entries_since_shrink
@@ -41,6 +42,8 @@ def with_prior(state: State, rows: int, entries: int, residual: float) -> State:
             residual_since_shrink=residual,
         )  # fmt: skip
     state = replace(state, rows_since_shrink=0, entries_since_shrink=0, residual_since_shrink=0.0)
+    if config.constrains_dictionary:
+        return constrained(state)
     if entries == 0:
         return state
     share = entries / (rows * m)

@@ -123,6 +123,30 @@ def add_symmetric_and_multiply(M, v, u, on_vv, on_vu, on_uu, x, out):
         out[i] = total
 
 
+@inner_jit
+def pass_on_four(X, K, N, P, first):
+    """Update b of the later rows (P from row `first` on) for the steps of four rows."""
+    x0, x1, x2, x3 = X[0], X[1], X[2], X[3]
+    k0, k1, k2, k3 = K[0], K[1], K[2], K[3]
+    x1_k0, x2_k0, x3_k0 = dot(x1, k0), dot(x2, k0), dot(x3, k0)
+    x2_k1, x3_k1, x3_k2 = dot(x2, k1), dot(x3, k1), dot(x3, k2)
+    r = P.shape[1]
+    for later in range(first, P.shape[0]):
+        b = P[later]
+        a0 = a1 = a2 = a3 = 0.0
+        for j in range(r):
+            a0 += x0[j] * b[j]
+            a1 += x1[j] * b[j]
+            a2 += x2[j] * b[j]
+            a3 += x3[j] * b[j]
+        a0 = N[0, later] - a0
+        a1 = N[1, later] - a1 - a0 * x1_k0
+        a2 = N[2, later] - a2 - a0 * x2_k0 - a1 * x2_k1
+        a3 = N[3, later] - a3 - a0 * x3_k0 - a1 * x3_k1 - a2 * x3_k2
+        for j in range(r):
+            b[j] += a0 * k0[j] + a1 * k1[j] + a2 * k2[j] + a3 * k3[j]
+
+
 @jit
 def retained_fraction(forget_factor, weight, rows, share):
     """Fraction of S that is retained when rows with this share observed follow a weight.

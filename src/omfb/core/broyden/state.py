@@ -27,7 +27,8 @@ class State:
     ----------
     config : BroydenConfig
     C : ndarray of shape (n_features, n_components)
-        The dictionary, in units of `scale`.
+        The dictionary, in units of `scale`. Its constraints, if any, hold where
+        `rows_since_shrink` is 0 (`constraints.feasible`).
     G : ndarray of shape (n_components, n_components)
         Its Gram matrix, kept up to date by rank-two updates.
     S : ndarray of shape (n_components, n_components)
@@ -43,8 +44,8 @@ class State:
     least_ridge : float
         Smallest ridge where the dictionary forgets or shrinks, in units of scale².
     rows_since_shrink, entries_since_shrink, residual_since_shrink : int, int, float
-        Rows since the dictionary was last pulled towards zero, their observed entries and their
-        residual energy.
+        Rows since the dictionary was last pulled towards zero or constrained, their observed
+        entries and their residual energy.
     prior_precision : float
         The part of S that came from `shrink` at that time.
     start_weight : float
@@ -74,9 +75,15 @@ class State:
         ever larger, by about (noise / signal) / window² per row, and nothing would stop it. The
         same holds where the dictionary is pulled towards zero. So the ridge has a minimum there.
         """
-        ridge = self._in_units(self.config.ridge)
-        fading = 0.0 < self.config.forget_factor < 1.0 or self.config.shrink > 0.0
+        config = self.config
+        ridge = self._in_units(config.ridge + (1.0 - config.l1_ratio) * config.alpha)
+        fading = 0.0 < config.forget_factor < 1.0 or config.shrink > 0.0
         return max(ridge, self.least_ridge) if fading else ridge
+
+    @property
+    def l1(self) -> float:
+        """Weight of the sum of a code's absolute values, in units of scale²."""
+        return self._in_units(self.config.l1_ratio * self.config.alpha)
 
     @property
     def smooth(self) -> float:
@@ -129,4 +136,6 @@ def check_state(state: State) -> None:
     sums = (state.least_ridge, state.residual_since_shrink, state.prior_precision)
     require(min(*sums, state.start_weight) >= 0.0, "a negative weight")
     require(since <= state.n_seen, "more rows than it has seen")
+    if state.config.positive_dict and since == 0:
+        require(bool((C >= 0.0).all()), "a negative entry of its dictionary")
     require(entries <= since * len(C), "more entries than its rows have")

@@ -21,10 +21,12 @@ from ..blocks import (
 from ..info import Info
 from ..linalg.rows import Rows, gram
 from .block import block_length
+from .constraints import first_atoms, nearest
 from .init import first_dictionary
 from .mini_batch import learn_batch
 from .missing_batch import learn_missing_batch
 from .missing_rows import learn_missing
+from .penalties import Quadratic, penalty_of
 from .precision import Step
 from .prior import rows_to_go, with_prior
 from .runs import learn_run
@@ -71,7 +73,23 @@ def init(
     """
     config = BroydenConfig() if config is None else config
     C, scale = first_dictionary(X, n_components, init, seed)
+    if config.constrains_dictionary:
+        C = _first_feasible(C, scale, config, given=not isinstance(init, str))
     return state_before(config, C, gram(C), scale)
+
+
+def _first_feasible(
+    C: NDArray[Any], scale: float, config: BroydenConfig, given: bool
+) -> NDArray[Any]:
+    """The first dictionary, made to satisfy its constraints."""
+    if not given:
+        return first_atoms(C, scale, config.positive_dict, config.alpha > 0.0)
+    if config.positive_dict and (C < 0.0).any():
+        raise ValueError(
+            "init has negative entries, which positive_dict=True excludes: give nonnegative atoms."
+        )
+    largest = 1.0 / scale if config.alpha > 0.0 else np.inf
+    return nearest(C, np.eye(C.shape[1]), config.positive_dict, largest)
 
 
 def state_before(config: BroydenConfig, C: Any, G: NDArray[np.float64], scale: float) -> State:
@@ -99,10 +117,10 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     """
     X = in_units(X, state)
     codes = np.empty((X.shape[0], state.C.shape[1]), state.C.dtype)
-    if state.config.shrink == 0.0:
+    if state.config.shrink == 0.0 and not state.config.constrains_dictionary:
         state, info, _ = _learn_rows(state, X, codes, reuse)
         return state, codes, info
-    if state.config.forget_factor == 0.0:
+    if state.config.shrink > 0.0 and state.config.forget_factor == 0.0:
         raise ValueError(
             f"shrink={state.config.shrink!r} needs forget_factor > 0, which keeps past codes: set "
             f"both, or shrink=0 for the paper's rule."
@@ -217,7 +235,8 @@ def _learn_alike(
 ) -> Step:
     """Learn from the first rows of Y, which observe the same features; none if singular."""
     r = state.C.shape[1]
-    if Y.shape[1] <= r and state.ridge + state.smooth == 0.0:
+    linear = isinstance(penalty_of(state), Quadratic)
+    if linear and Y.shape[1] <= r and state.ridge + state.smooth == 0.0:
         return state, np.empty((0, r)), Info(0.0, 0.0)  # codes fit exactly: `learn_missing`
     return learn_run(state, Y, features, reuse)
 
