@@ -36,14 +36,13 @@ def learned(X, given=None, seed=0):
     return step(init(X, given, seed=seed), X)[0]
 
 
-def temporal_state(X, code_ar, *, known_dictionary=True, **given):
+def temporal_state(X, code_ar, *, known_dictionary=True, hyper=None, **given):
     """A state of len(code_ar) components with these autoregressions; others are 0 unless given.
 
     With a known dictionary (Σ = 0) what is missing has a Gaussian posterior.
     """
     m, r = X.shape[1], len(code_ar)
-    # No row is clipped: the reference knows nothing of outliers.
-    state = end_batch(learned(X, config(r, hyper={"clip_limit": 1e6})))
+    state = end_batch(learned(X, config(r, hyper=hyper)))
     if known_dictionary:
         state = evolve(state, Sigma=np.zeros((r + 1, r + 1)))
     zeros = {

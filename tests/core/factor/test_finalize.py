@@ -6,10 +6,11 @@ import pytest
 from omfb.core.factor.config import FactorConfig
 from omfb.core.factor.finalize import finalize, sample_rows
 from omfb.core.factor.init import init
+from omfb.core.factor.rank import active_components
 from omfb.core.factor.state import evolve
 from omfb.core.factor.step import end_batch, step
 
-from .making import assert_identical, learned, table
+from .making import assert_identical, config, learned, table
 
 GIVEN = FactorConfig(n_components=3)
 
@@ -49,9 +50,16 @@ def test_a_refined_table_is_calibrated_by_its_own_gaps():
     assert not np.array_equal(after.holdout.histogram, state.holdout.histogram)
 
 
-def test_a_short_complete_table_is_solved_once_more():
+def test_a_short_complete_table_is_refined():
     X = table(4, 200, 6)
-    state = end_batch(learned(X, GIVEN))
+    after = finalize(end_batch(learned(X, config(4))), lambda: X, not_asked)
+    assert after.posterior is not None
+    assert active_components(after).sum() == 2
+
+
+def test_a_wide_complete_table_is_solved_once_more():
+    X = table(4, 200, 6)
+    state = end_batch(learned(X, config(2, hyper={"refine_work": 0.0})))
     after = finalize(state, lambda: X, not_asked)
     assert not np.array_equal(after.params.C, state.params.C)
     assert after.posterior is None

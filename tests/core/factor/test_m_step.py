@@ -34,6 +34,34 @@ def test_components_that_follow_the_noise_are_pruned():
     assert np.count_nonzero(np.any(np.abs(model.components_) > 1e-9, axis=1)) == 5
 
 
+@pytest.mark.parametrize("missing", [0.0, 0.1])
+@pytest.mark.parametrize("n", [2000, 20_000])
+def test_the_number_of_components_is_found(n, missing):
+    rng = np.random.default_rng(n)
+    Y = rng.normal(size=(n, 6)) @ rng.normal(size=(6, 30)) + 0.5 * rng.normal(size=(n, 30))
+    Y[rng.random(Y.shape) < missing] = np.nan
+    assert 5 <= OnlineFactorAnalysis().fit(Y).n_components_ <= 7
+
+
+def test_a_long_stream_forgets_components_that_follow_the_noise():
+    rng, model = np.random.default_rng(1), OnlineFactorAnalysis()
+    C = rng.normal(size=(6, 30))
+    for _ in range(20):
+        model.partial_fit(rng.normal(size=(1000, 6)) @ C + 0.5 * rng.normal(size=(1000, 30)))
+    assert 5 <= model.n_components_ <= 7
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.5, rel=0.01)
+
+
+@pytest.mark.parametrize("shape", [(100, 5), (500, 30), (5000, 20)])
+def test_noise_has_no_components(shape):
+    rng = np.random.default_rng(2)
+    for missing in (0.0, 0.1):
+        Y = rng.normal(size=shape)
+        Y[rng.random(shape) < missing] = np.nan
+        assert OMFBImputer().fit(Y).n_components_ <= 1
+        assert OnlineFactorAnalysis().fit(Y).n_components_ <= 1
+
+
 @pytest.mark.parametrize("estimator", [OnlineFactorAnalysis, OMFBImputer])
 def test_intervals_are_as_wide_beside_many_constant_columns(estimator):
     rng = np.random.default_rng(5)

@@ -52,7 +52,7 @@ def test_rows_of_parts_fade_alike(seed, parts, noise):
     rows = [X[500 + 50 * at : 520 + 60 * at] for at in range(parts)]
     steps = [step(start, each) for each in rows]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(merging, "next_batch", lambda state: state)  # before the M-step
+        patch.setattr(merging, "next_batch", lambda state, shrink: state)  # before the M-step
         together = merge(start, [part for part, _, _ in steps])
     w, f = start.n_seen + start.schedule.head_start, start.schedule.fade
     n = sum(map(len, rows))

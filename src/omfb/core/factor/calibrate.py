@@ -112,7 +112,7 @@ def held_out(
 ) -> NDArray[np.bool_]:
     """Which entries of a table are held out: where its gaps are, if they are moved down.
 
-    Single entries at random if rows are in no order (`in_order`) or miss most: gaps are everywhere.
+    Single entries at random if rows are in no order (`in_order`), miss most or miss nothing.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def held_out(
     rng, n, m = np.random.default_rng(seed), len(rows), len(usable)
     at = np.repeat(np.arange(n), np.diff(rows.starts)), rows.features
     missing_share = 1.0 - rows.n_entries / max(n * m, 1)
-    if not in_order or missing_share > 0.5:
+    if not in_order or missing_share > 0.5 or missing_share == 0.0:
         return usable[rows.features] & (rng.random(rows.n_entries) < hyper.held_out_of_table / 2.0)
     missing = np.ones((n, m), bool)
     missing[at] = False

@@ -121,6 +121,15 @@ def prune(state: State) -> State:
     return evolve(state, C=C, C_batch=None, G=gram(C), Sigma=Sigma)
 
 
+def is_narrow(state: State) -> bool:
+    """Whether rounds over complete rows cost next to nothing; they find the number of components.
+
+    Filled values hardly change: complete rows know all features alike.
+    """
+    m, R = len(state.params.C), 1 + int(active_components(state).sum())
+    return m * R**3 <= state.config.hyper.refine_work / 1000.0
+
+
 def too_wide(state: State) -> bool:
     """Whether a round over a table of so many columns and components takes too long; says so."""
     m, R = len(state.params.C), 1 + int(active_components(state).sum())

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .calibrate import calibrate, refine_and_calibrate
-from .feature_posterior import prune, solve_complete, too_wide
+from .feature_posterior import is_narrow, prune, solve_complete, too_wide
 from .state import State, evolve
 from .step import end_batch
 from .temporal import fit_temporal
@@ -32,7 +32,7 @@ def finalize(state: State, sample: Callable[[], Any], last_rows: Callable[[], An
     state = end_batch(state)
     n_rows = state.schedule.pass_rows or state.n_seen
     whole = n_rows <= sample_rows(len(state.params.C))
-    if whole and not state.schedule.has_missing:
+    if whole and not state.schedule.has_missing and not is_narrow(state):
         state = solve_complete(state, sample())
     elif whole and not too_wide(state):
         state = refine_and_calibrate(state, sample())

@@ -7,7 +7,8 @@
    of C become uncorrelated, the largest first.
 3. Variances (automatic relevance determination): v_j = ‖c_j‖²/m + Σ_jj, not below
    `switched_off_variance`.
-4. S' = S_data + Σ_t Cov(x_t) + diag(1/v),  C' = C S T⁻ᵀ S'⁻¹, as C S is the sum of y x̃ᵀ.
+4. Weak components that promise more variance than rows have lose it (`_overstated`).
+5. S' = S_data + Σ_t Cov(x_t) + diag(1/v),  C' = C S T⁻ᵀ S'⁻¹, as C S is the sum of y x̃ᵀ.
 """
 
 import numpy as np
@@ -28,8 +29,8 @@ MOST_ABSORBED = 0.95
 LEAST_VARIANCE = 1e-6
 
 
-def m_step(state: State) -> State:
-    """The state after an M-step; the next one is scheduled."""
+def m_step(state: State, *, shrink: bool = True) -> State:
+    """The state after an M-step, in which weak components may shrink; the next one is scheduled."""
     params, stats, schedule = state.params, state.stats, state.schedule
     m, r = len(params.C), state.n_components
     until_next = update_rows(schedule.n_seen, r, schedule.batch_left, state.config)
@@ -46,7 +47,10 @@ def m_step(state: State) -> State:
     v = _variances(state, np.diagonal(T.T @ G @ T) / m, S_data)
     S = S_data + np.diag(1.0 / v)
     Sigma = _symmetric(inverse(S))
-    C = scaled @ (stats.S @ T_inverse.T @ Sigma).astype(params.C.dtype)
+    solution = stats.S @ T_inverse.T @ Sigma
+    if shrink:
+        solution *= _overstated(state)[:, None]
+    C = scaled @ solution.astype(params.C.dtype)
     sums = stats.residual_sums.copy()
     sums[0] /= change**2
     missing = 1.0 - schedule.n_entries / (schedule.n_seen * m)
@@ -123,6 +127,31 @@ def _basis(state: State, S_data: Matrix, G: Matrix) -> Matrix:
     T[:r, :r] *= np.where(T[largest, np.arange(r)] < 0.0, -1.0, 1.0)
     T[:r, r] = mean
     return T
+
+
+def _overstated(state: State) -> Vector:
+    """Factors below 1 for weak components that promise more variance than recent rows have.
+
+    With g the information that a row has on a code, its posterior covariance and the variance of
+    its mean add up to 1 if the component is real. If the rows vary by ρ noise variances in its
+    direction instead of 1 + g, they add up to 1 + g (ρ − 1 − g) / (1 + g)². EM needs some 1 / g
+    rounds to correct that, and each takes a large part of the stream. So c² becomes at once what
+    ρ allows, within two standard errors of it.
+    """
+    r, stats, m = state.n_components, state.stats, len(state.params.C)
+    factors, n = np.ones(r + 1), stats.code_cov_weight
+    if n < 2.0:
+        return factors
+    share = state.schedule.n_entries / (state.schedule.n_seen * m)
+    g = np.maximum(share * np.diagonal(state.batch.G)[:r], 1e-12)  # of what made the codes
+    total = np.diagonal(stats.S)[:r] - stats.prior_weight / state.params.v[:r]
+    # At the last M-step codes had covariance I.
+    changed = (total + np.diagonal(stats.code_cov_sum) - stats.n_rows) / n
+    most = g + changed * (1.0 + g) ** 2 / g + 2.0 * np.sqrt(2.0 / n) * (1.0 + g)
+    most = np.maximum(most, m * switched_off_variance(m, stats.n_rows))
+    weak = g < state.config.hyper.weak_information
+    factors[:r] = np.where(weak, np.sqrt(np.minimum(most / g, 1.0)), 1.0)
+    return factors
 
 
 def _variances(state: State, energies: Vector, S_data: Matrix) -> Vector:

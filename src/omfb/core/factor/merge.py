@@ -18,7 +18,6 @@ import numpy as np
 
 from ..conformal import rescaled
 from ..evidence import Evidence, Fading, MergeError, check_start, merge_states
-from ..linalg.rows import gram
 from .features import revert_features
 from .holdout_scores import ROWS_BEFORE
 from .state import State, evolve
@@ -103,11 +102,13 @@ def merged(start: State, evidence: Evidence) -> State:
     C = (start.params.C @ stats.S + change) @ inverse(S)
     C = np.ascontiguousarray(C, start.params.C.dtype)
     together = evolve(
-        together, C=C, C_batch=None, G=gram(C), S=S, prior_weight=kept.prior_weight,
+        together, C=C, C_batch=None, S=S, prior_weight=kept.prior_weight,
         start_weight=kept.start_weight, update_left=0, temporal=None,
     )  # fmt: skip
     together = _with_counted(together, n_rows, counted)
-    return next_batch(_with_noise(together, np.exp(counted["log_noise"] / n_rows)))
+    together = _with_noise(together, np.exp(counted["log_noise"] / n_rows))
+    # After M-steps of their own, codes of the parts tell nothing of the start's components.
+    return next_batch(together, shrink=not counted["updated"])
 
 
 def _with_counted(start: State, n_rows: int, counted: dict[str, Any]) -> State:

@@ -80,7 +80,7 @@ def mostly_observed(row: Any) -> bool:
     return np.count_nonzero(np.isnan(row)) < (1.0 - MOSTLY) * row.size
 
 
-def next_batch(state: State) -> State:
+def next_batch(state: State, *, shrink: bool = True) -> State:
     """The state at the start of a batch, after an M-step if one is due."""
     schedule, C = state.schedule, state.params.C
     has_missing = schedule.has_missing or schedule.n_entries < schedule.n_seen * len(C)
@@ -91,7 +91,7 @@ def next_batch(state: State) -> State:
         varied=np.zeros_like(state.features.varied),
     )  # fmt: skip
     if schedule.update_left == 0:
-        return m_step(state)
+        return m_step(state, shrink=shrink)
     return evolve(state, C_batch=None, G=gram(C), S_inverse=inverse(state.stats.S))
 
 
