@@ -33,6 +33,35 @@ def test_deviations_are_those_of_the_errors(estimator):
         assert 0.85 < np.sqrt(np.mean(((filled - Y)[hidden] / std[hidden]) ** 2)) < 1.15
 
 
+@pytest.mark.parametrize("estimator", [OMFBImputer, OnlineFactorAnalysis])
+def test_intervals_of_young_streams_are_wide_until_rows_are_known(estimator):
+    """From the second row on they hold what they say; before, nothing is known."""
+    inside = {2: [], 3: [], 5: [], 10: []}
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        Y = rng.normal(size=(11, 2)) @ rng.normal(size=(2, 8)) + 0.3 * rng.normal(size=(11, 8))
+        Y = 10.0 * rng.normal(size=8) + Y
+        X = np.where(rng.random(Y.shape) < 0.2, np.nan, Y)
+        X[:, seed % 8] = np.nan
+        X[: seed % 3 + 1, seed % 8] = Y[: seed % 3 + 1, seed % 8]
+        model = estimator(random_state=0)
+        for at in range(len(X)):
+            if at in inside:
+                low, high = model.interval(X[at : at + 1], 0.9)
+                assert not np.isnan(low).any()
+                assert not np.isnan(high).any()
+                held = (low <= Y[at]) & (Y[at] <= high)
+                inside[at] += held[np.isnan(X[at])[None]].tolist()
+            model.partial_fit(X[at : at + 1])
+            if at == 0:
+                low, high = model.interval(np.full((1, 8), np.nan), 0.9)
+                assert np.isinf(low).all()
+                assert np.isinf(high).all()
+                assert np.isfinite(model.complete(np.full((1, 8), np.nan))).all()
+    for held in inside.values():
+        assert 0.83 < np.mean(held) < 0.99
+
+
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_intervals_hold_what_they_say(level):
     shares = []

@@ -8,6 +8,7 @@ distribution of the errors is.
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
+from scipy.stats import t as student
 
 Vector = NDArray[np.float64]
 
@@ -67,6 +68,14 @@ def quantile(histogram: Vector, level: float) -> float:
 def calibration(histogram: Vector) -> float:
     """Factor for predicted deviations so that one deviation holds as much as a normal one's."""
     return quantile(histogram, WITHIN_ONE_DEVIATION)
+
+
+def student_factor(level: float, dof: Vector) -> Vector:
+    """How much wider than a normal interval Student's is; infinite without a degree of freedom."""
+    known = dof > 0.0
+    wide = student.ppf(0.5 + level / 2.0, np.where(known, dof, 1.0))
+    factor: Vector = np.where(known, wide / norm.ppf(0.5 + level / 2.0), np.inf)
+    return factor
 
 
 def share_beyond(histogram: Vector, deviations: float) -> float:

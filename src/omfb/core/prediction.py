@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from .conformal import N_BINS, calibration, quantile
+from .conformal import N_BINS, WITHIN_ONE_DEVIATION, quantile, student_factor
 from .finite import quiet, within_range
 
 Array = NDArray[Any]
@@ -28,11 +28,15 @@ class Prediction:
         if they were not asked for.
     errors : ndarray of shape (n_bins,) or None
         Histogram of held-out errors in units of `spread` (`omfb.core.conformal`).
+    dof : ndarray of shape (n_features,) or None
+        Degrees of freedom of each feature's noise; None if there are many. With few the errors
+        follow Student's law, and with none nothing is known: intervals are infinite.
     """
 
     mean: Array
     spread: Array | None = None
     errors: NDArray[np.float64] | None = None
+    dof: NDArray[np.float64] | None = None
 
     @classmethod
     def observed(cls, rows: Array) -> Self:
@@ -42,7 +46,7 @@ class Prediction:
     def __getitem__(self, which: slice) -> "Prediction":
         """Some of the rows."""
         spread = None if self.spread is None else self.spread[which]
-        return Prediction(self.mean[which], spread, self.errors)
+        return Prediction(self.mean[which], spread, self.errors, self.dof)
 
     def __iter__(self) -> Iterator[Array | None]:
         return iter((self.mean, self.std))
@@ -52,18 +56,22 @@ class Prediction:
         """Calibrated standard deviations: one holds 68 % of the held-out errors."""
         if self.spread is None or self.errors is None:
             return None
-        with quiet():
-            return within_range(calibration(self.errors) * self.spread)
+        return within_range(self.half_width(WITHIN_ONE_DEVIATION))
 
     def half_width(self, level: float) -> Array:
         """Half the width of the conformal intervals that hold a share `level` of the errors."""
         if self.spread is None or self.errors is None:
             raise ValueError("Intervals need a prediction with std=True.")
         with quiet():
-            return quantile(self.errors, level) * self.spread
+            half = quantile(self.errors, level) * self.spread
+            if self.dof is None:
+                return half
+            return np.where(self.spread > 0.0, half * student_factor(level, self.dof), 0.0)
 
     def interval(self, level: float) -> tuple[Array, Array]:
-        """Lower and upper bounds of these intervals."""
+        """Lower and upper bounds of these intervals; infinite where nothing is known."""
         half = self.half_width(level)
+        known = np.isfinite(half)
         with quiet():
-            return within_range(self.mean - half), within_range(self.mean + half)
+            low, high = within_range(self.mean - half), within_range(self.mean + half)
+            return np.where(known, low, -np.inf), np.where(known, high, np.inf)

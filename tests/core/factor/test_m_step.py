@@ -49,7 +49,7 @@ def test_a_long_stream_forgets_components_that_follow_the_noise():
     for _ in range(20):
         model.partial_fit(rng.normal(size=(1000, 6)) @ C + 0.5 * rng.normal(size=(1000, 30)))
     assert 5 <= model.n_components_ <= 7
-    assert np.sqrt(model.noise_variance_) == pytest.approx(0.5, rel=0.01)
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.5, rel=0.02)
 
 
 @pytest.mark.parametrize("shape", [(100, 5), (500, 30), (5000, 20)])

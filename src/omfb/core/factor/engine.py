@@ -88,7 +88,10 @@ class FactorEngine:
         """See `Engine.predict`."""
         predict = predict_in_time if self.is_temporal(state) else predictions.predict
         mean, deviation = predict(state, rows, std=std)
-        return Prediction(mean, deviation, predictions.error_histogram(state) if std else None)
+        if not std:
+            return Prediction(mean)
+        errors, dof = predictions.error_histogram(state), predictions.noise_dof(state)
+        return Prediction(mean, deviation, errors, dof)
 
     def sample(self, state: State, rows: Rows, n: int, rng: np.random.Generator) -> Matrix:
         """See `Engine.sample`: each row by itself, without its neighbours in time."""

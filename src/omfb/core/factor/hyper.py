@@ -49,7 +49,7 @@ class Hyper:
     active_variance: float = 1.5
     """A component is active if its variance exceeds this times what pure noise would give it."""
 
-    weak_information: float = 4.0
+    weak_information: float = 1.0
     """A row's information on a code, beside its prior's 1, below which a component may be noise."""
 
     # -- held-out entries (holdout.py) -----------------------------------------------------

@@ -24,6 +24,8 @@ from .whiten import Whitened, in_safe_range, pattern_of
 ROWS = 256
 # Of complete rows more, for larger products.
 PRODUCT_ROWS = 4096
+# Entries from which on Student's law is as good as normal.
+MANY_ENTRIES = 200.0
 # Products of rows that are larger are refused elsewhere.
 LARGEST = 1e150
 # Sizes of means beside the noise at which complete rows keep enough digits.
@@ -229,3 +231,14 @@ def error_histogram(state: State) -> Vector:
     if temporal is None or not temporal.histogram.any():
         return state.holdout.histogram
     return temporal.histogram
+
+
+def noise_dof(state: State) -> Vector | None:
+    """Degrees of freedom of each feature's noise in a young stream; None if there are many.
+
+    A posterior of each feature's own knows of its few entries already.
+    """
+    dof: Vector = state.stats.residual_sums[1] - 1.0
+    if state.posterior is not None or dof.min() >= MANY_ENTRIES:
+        return None
+    return np.maximum(dof, 0.0)
