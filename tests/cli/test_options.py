@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -105,6 +106,7 @@ CASES = {
         "--positive": Case(beside=OF_OMFB),
         "--alpha": Case("0.5", beside=OF_OMFB),
         "--l1-ratio": Case("0.5", beside=f"{OF_OMFB} --alpha 0.5"),
+        "--absent": Case("zero", beside=OF_OMFB, data="sparse.npz"),
         "--init": Case("random", beside=OF_OMFB),
         "--scheduler": Case("tcp://127.0.0.1:1", data="-", refused="--scheduler needs files"),
         "--n-tasks": Case("4", refused="--n-tasks is for a cluster"),
@@ -169,6 +171,7 @@ def folder(tmp_path_factory):
     X = low_rank(300, 6)
     write_csv(folder / "table.csv", X)
     np.save(folder / "table.npy", X)
+    scipy.sparse.save_npz(folder / "sparse.npz", scipy.sparse.csr_array(X * (X > 0.0)))
     frame = pd.DataFrame(X, columns=NAMES)
     frame.set_axis(range(6), axis=1).to_csv(folder / "numbered.csv", index=False)
     frame.fillna(-999).to_csv(folder / "marked.csv", index=False)

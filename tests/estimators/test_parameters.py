@@ -12,7 +12,7 @@ from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.core.broyden.config import BroydenConfig
 from omfb.core.factor.config import FactorConfig
 
-from ..making import ALL, DECOMPOSITIONS, PREDICTIVE, rows, snapshot
+from ..making import ALL, DECOMPOSITIONS, PREDICTIVE, rows, snapshot, sparse
 
 ESTIMATORS = (OMFB, OnlineFactorAnalysis, OMFBImputer)
 EACH = pytest.mark.parametrize(
@@ -35,6 +35,7 @@ CHANGES = {
     "positive_dict": (True, {}),
     "alpha": (0.5, {}),
     "l1_ratio": (0.5, {"alpha": 0.5}),
+    "absent": ("zero", {}),
     "max_iter": (2, {}),
     "tol": (0.5, {"max_iter": 9}),
     "shuffle": (False, {}),
@@ -79,6 +80,8 @@ def test_every_parameter_has_an_effect(estimator, name, caplog):
         return
     if name == "remainder":
         X = pd.DataFrame(X, columns=list("abcdefgh")).assign(word="x")
+    if name == "absent":
+        X = sparse(X)
     value, needed = CHANGES[name]  # a new parameter needs a case here
     without = {**base, **needed}
     value = OPPOSITE[estimator().get_params()[name]] if value is None else value
@@ -101,6 +104,7 @@ WRONG = {
     "positive_dict": [1, None, "yes"],
     "alpha": [-1.0, np.nan, None, "x"],
     "l1_ratio": [-0.1, 1.5, 0.5, None],
+    "absent": ["never", 0, True],
     "max_iter": [0, "many", 1.5],
     "tol": [-1e-3, None],
     "shuffle": ["often", None, 2],

@@ -29,8 +29,8 @@ READING = [
 OPTIONS = {
     "fit": [
         "-r", "--estimator", "--lam", "--forget-factor", "--ridge", "--smooth", "--shrink",
-        "--positive", "--alpha", "--l1-ratio", "--inner-iter", "--batch-size", "--center",
-        "--no-center", "--scale", "--no-scale",
+        "--positive", "--alpha", "--l1-ratio", "--absent", "--inner-iter", "--batch-size",
+        "--center", "--no-center", "--scale", "--no-scale",
         "--noise", "--robust", "--no-robust", "--temporal", "--no-temporal", "--min-value",
         "--max-value", "--integers", "--tol", "--shuffle", "--no-shuffle", "--init", "--seed",
         "--checkpoint", "--every", "--resume", "--log", "--n-tasks", "-q", *READING,

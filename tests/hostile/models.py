@@ -40,6 +40,7 @@ MODELS: list[Any] = [
     OMFB(3, forget_factor=0.9, batch_size=3, random_state=0),
     OMFB(3, forget_factor=1.0, shrink=2.0, batch_size=4, random_state=0),
     OMFB(3, forget_factor=1.0, positive_code=True, positive_dict=True, random_state=0),
+    OMFB(3, forget_factor=1.0, absent="zero", random_state=0),
     OMFB(3, alpha=0.1, l1_ratio=0.5, batch_size=4, random_state=0),
     OMFB(3, smooth=0.5, shuffle=False, random_state=0),
 ]

@@ -107,6 +107,10 @@ def complete(
             say("omfb: what is learned will be lost; --checkpoint FILE keeps it")
         saver.header = header_of(start)
         source = open_for(loaded, data, reading, quiet, stop.check)
+        if source.is_sparse and getattr(loaded.learner.config, "absent", "missing") == "zero":
+            raise UsageError(
+                f"{source.name}: nothing is missing, as the model was fitted with --absent zero"
+            )
         with errors_about(source), Bar("filling", quiet or both) as bar:
             filler = Filler(loaded.learner, learn, stop, bar, extra, loaded.allowed)
             _check_names(source, filler.further_names)

@@ -192,6 +192,14 @@ def fit(
         float | None,
         _option("Share of the l1 norm in that penalty. Default: 1.", panel=PAPER),
     ] = None,
+    absent: Annotated[
+        str | None,
+        _option(
+            "What a sparse .npz matrix does not hold: unknown values (default), or zeros.",
+            metavar="missing|zero",
+            panel=PAPER,
+        ),
+    ] = None,
     init: Annotated[
         str | None,
         _option("First dictionary: data (default), random, or a .npy file.", panel=PAPER),
@@ -248,7 +256,7 @@ def fit(
         "max_value": max_value, "integers": integers or None, "lam": lam, "ridge": ridge,
         "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
         "positive_code": positive or None, "positive_dict": positive or None, "alpha": alpha,
-        "l1_ratio": l1_ratio, "init": _init(init),
+        "l1_ratio": l1_ratio, "absent": absent, "init": _init(init),
     }  # fmt: skip
     every = checked_every(checkpoint, resume, every)
     model = new_estimator(estimator, options)
@@ -296,6 +304,8 @@ def _check_source(model: "BaseFactorizer", source: "FitSource", options: dict[st
             raise UsageError(f"{source.name} can be read once only: drop --max-iter, or save it")
         if options["shuffle"]:
             raise UsageError(f"{source.name} is read in the order it comes: drop --shuffle")
+    if options["absent"] is not None and not source.is_sparse:
+        raise UsageError(f"--absent is about sparse matrices (.npz), and {source.name} is none")
     if options["tol"] and model.n_passes(source) == 1:
         raise UsageError("--tol compares passes, but there is only one: add --max-iter")
 

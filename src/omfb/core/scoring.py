@@ -25,7 +25,7 @@ Predict = Callable[[NDArray[Any]], NDArray[Any]]
 
 def score_held_out_features(
     X: Any, center: NDArray[np.float64], unit: NDArray[np.float64],
-    predicting: Callable[[NDArray[np.bool_]], Predict],
+    predicting: Callable[[NDArray[np.bool_]], Predict], absent: float = np.nan,
 ) -> Info:  # fmt: skip
     """Squared errors of held-out entries, and the squares of these entries, both over unit².
 
@@ -38,6 +38,8 @@ def score_held_out_features(
         Entries are measured as (entry − center) / unit.
     predicting : callable
         Called with the mask of the visible features; returns a function that predicts the others.
+    absent : float
+        What the absent entries of a sparse X are: NaN (missing) or 0.
     """
     n, m = X.shape
     length = max(ROWS, ENTRIES // m)
@@ -54,7 +56,8 @@ def score_held_out_features(
             rows = X[start : start + length * n_folds][number::n_folds]
             if rows.shape[0] == 0:
                 continue
-            rows = dense_with_holes(rows) if scipy.sparse.issparse(rows) else rows
+            if scipy.sparse.issparse(rows):
+                rows = rows.toarray() if absent == 0.0 else dense_with_holes(rows)
             predicted = predict(rows) if n_folds > 1 else middle
             truth = rows.take(which, axis=1).astype(np.float64, copy=False)
             energy = _energy(truth - middle if middle.any() else truth, measure)

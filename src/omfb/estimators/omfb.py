@@ -1,5 +1,6 @@
 """`OMFB`: the paper's algorithm."""
 
+import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,6 +16,7 @@ from ..streams import Source
 from ..streams.base import HintedError
 from .decomposition import Decomposition
 from .parameters import checked_init, init_array
+from .validation import Checked, look_like_counts
 
 
 class OMFB(Decomposition):
@@ -25,9 +27,9 @@ class OMFB(Decomposition):
     .. math:: \|y - Cx\|^2 + lam \|C - C_-\|^2 + ridge \|x\|^2 + smooth \|x - x_-\|^2
 
     over the observed entries, by alternating between x and C. Time and memory of an update do not
-    grow with the number of rows. Missing entries are NaN, or absent from a sparse matrix. Nothing
-    is estimated beyond that: data are neither centred nor scaled, and predictions come without
-    uncertainty (`OnlineFactorAnalysis` has both).
+    grow with the number of rows. Missing entries are NaN, or absent from a sparse matrix (unless
+    `absent` says that these are zeros). Nothing is estimated beyond that: data are neither centred
+    nor scaled, and predictions come without uncertainty (`OnlineFactorAnalysis` has both).
 
     The defaults are the paper's Algorithm 1 (Algorithm 2 where entries are missing) with two inner
     iterations, started from rows of the data; ``init="random"`` starts as the paper does.
@@ -63,6 +65,9 @@ class OMFB(Decomposition):
     l1_ratio : float, default=1.0
         Share of the l1 norm in that penalty: 1 is the lasso, which makes codes sparse; less is the
         elastic net. Needs ``alpha > 0``.
+    absent : {"missing", "zero"} or None, default=None
+        What the entries are that a sparse matrix does not hold: unknown, as in ratings, or zero, as
+        in counts and TF-IDF. None is "missing", with a warning where they look like zeros.
     max_iter : int, default=1
         Passes over the data in `fit`.
     tol : float, default=0.0
@@ -138,6 +143,7 @@ class OMFB(Decomposition):
         positive_dict: bool = False,
         alpha: float = 0.0,
         l1_ratio: float = 1.0,
+        absent: str | None = None,
         max_iter: int = 1,
         tol: float = 0.0,
         shuffle: bool | str = True,
@@ -157,6 +163,7 @@ class OMFB(Decomposition):
         self.positive_dict = positive_dict
         self.alpha = alpha
         self.l1_ratio = l1_ratio
+        self.absent = absent
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle
@@ -188,6 +195,7 @@ class OMFB(Decomposition):
             positive_dict=self.positive_dict,
             alpha=self.alpha,
             l1_ratio=self.l1_ratio,
+            absent="missing" if self.absent is None else self.absent,
         )
         if config.smooth > 0.0 and self.shuffle is not False and self.shuffle != np.False_:
             raise HintedError(
@@ -195,6 +203,16 @@ class OMFB(Decomposition):
                 f"their order.", "shuffle=False",
             )  # fmt: skip
         return config
+
+    def _first_rows(self, X: Any) -> Checked:
+        first = super()._first_rows(X)
+        if self.absent is None and look_like_counts(first.rows):
+            warnings.warn(
+                "X is sparse, and its absent entries count as missing, not as zeros: set "
+                "absent='zero' for counts and TF-IDF, or absent='missing' if they are unknown.",
+                stacklevel=4,
+            )
+        return first
 
     def _init(self, n_features: int) -> Init:
         init: Init = checked_init(self.init, self.n_components, n_features)

@@ -51,6 +51,16 @@ def next_rows(model: Any, X: Any) -> Any:
     return _validated(model, X, reset=False)
 
 
+def look_like_counts(X: Any) -> bool:
+    """Whether X is a sparse matrix whose absent entries are likely to be zeros.
+
+    That is, if most are absent, and all that it holds are above zero.
+    """
+    if not scipy.sparse.issparse(X) or X.nnz == 0:
+        return False
+    return bool(2 * X.nnz < X.shape[0] * X.shape[1] and X.data.min() > 0.0)
+
+
 def _validated(model: Any, X: Any, *, reset: bool) -> Any:
     """X as an array or CSR matrix of floats, checked by scikit-learn but for infinity.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.engine import Rows
@@ -75,7 +76,14 @@ Learn = Callable[[Learner, Any, NDArray[np.bool_]], NDArray[np.bool_]]
 def learn_block(learner: Learner, block: Any, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Learn from a block of rows: see `Learn`."""
     learner.learn(block)
+    if absent_is_zero(learner) and scipy.sparse.issparse(block):
+        return np.zeros_like(unseen)  # zeros are observed
     return unseen & ~observed_features(block) if unseen.any() else unseen
+
+
+def absent_is_zero(learner: Learner) -> bool:
+    """Whether the entries that a sparse matrix does not hold are zeros."""
+    return getattr(learner.config, "absent", "missing") == "zero"
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +280,10 @@ class _Fit:
         batch_size = learner.engine.batch_size(learner.config)
         if self._block_rows is not None:
             return -(-self._block_rows // batch_size) * batch_size
-        length = rows_per_block(source.n_features, source.dtype, batch_size)
+        width = source.n_features
+        if absent_is_zero(learner):  # each block costs passes over the dictionary: make them long
+            width = max(round(source.share * width), 1)
+        length = rows_per_block(width, source.dtype, batch_size)
         if WHOLE_BATCHES % batch_size == 0 and (
             WHOLE_BATCHES * source.n_features * source.dtype.itemsize <= WHOLE_BYTES
         ):

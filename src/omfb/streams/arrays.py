@@ -42,6 +42,7 @@ class ArraySource(Source):
         if scipy.sparse.issparse(X):
             X = checked_sparse(X, name)
             refuse_huge_and_empty(X, name)
+            self.is_sparse = True
         # A plain view of the map: slicing the subclass creates a new map object, which is slow.
         self._X = np.asarray(X) if isinstance(X, np.memmap) else X
         self.n_rows, self.n_features = X.shape

@@ -93,6 +93,8 @@ class Source(ABC):
         None if unknown before the end.
     share : float
         Share of the entries that are observed, if known without reading all of them; otherwise 1.
+    is_sparse : bool
+        Whether blocks are sparse matrices.
     rereadable : bool
         Whether there can be a second pass.
     worth_prefetching : bool
@@ -114,6 +116,7 @@ class Source(ABC):
     dtype: np.dtype[Any] = np.dtype(np.float64)
     n_rows: int | None = None
     share: float = 1.0
+    is_sparse: bool = False
     rereadable: bool = True
     worth_prefetching: bool = False
     path: Path | None = None

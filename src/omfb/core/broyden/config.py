@@ -32,6 +32,8 @@ class BroydenConfig:
     alpha, l1_ratio : float
         Penalty alpha (l1_ratio ‖x‖₁ + ½ (1 − l1_ratio) ‖x‖²) on a code, beside half of its squared
         residual. If positive, atoms have at most norm 1.
+    absent : {"missing", "zero"}
+        What entries are that a sparse matrix does not hold.
 
     Examples
     --------
@@ -55,6 +57,7 @@ class BroydenConfig:
     positive_dict: bool = False
     alpha: float = 0.0
     l1_ratio: float = 1.0
+    absent: str = "missing"
 
     def __post_init__(self) -> None:
         # One type per parameter: Numba compiles a kernel for each type it meets.
@@ -79,6 +82,8 @@ class BroydenConfig:
                 f"shrink={self.shrink!r} needs forget_factor > 0, which keeps past codes: set "
                 f"both, or shrink=0."
             )
+        if not (isinstance(self.absent, str) and self.absent in ABSENT):
+            raise ValueError(f"absent must be 'missing' or 'zero', got {shown(self.absent)}.")
         self._refuse_contradictions()
 
     @property
@@ -116,6 +121,7 @@ NUMBERS = {
     "alpha": ("0 or more", "0 means no penalty", 0.0, LARGEST),
     "l1_ratio": ("between 0 and 1", "1 is the lasso, 0 the ridge", 0.0, 1.0),
 }
+ABSENT = ("missing", "zero")
 FLAGS = ("positive_code", "positive_dict")
 COUNTS = {
     "inner_iter": "alternations for each update; the paper uses 2",

@@ -16,6 +16,7 @@ from .penalties import Quadratic, penalty_of
 from .smooth_codes import Systems, chain
 from .state import State
 from .step import in_units
+from .zero_rows import checked_zero_rows
 
 # Rows encoded together; also bounds the (rows, r, r) systems of a smooth sequence.
 ROWS = 256
@@ -32,11 +33,17 @@ def encode(state: State, X: Any) -> Matrix:
     """
     state, X = feasible(state), in_units(X, state)
     penalty = penalty_of(state)
+    zeros = scipy.sparse.issparse(X) and state.config.absent == "zero"
     if isinstance(penalty, Quadratic) and penalty.smooth > 0.0 and X.shape[0] > 0:
         codes = np.concatenate(_chained(state, penalty, X))
         check_finite_step(codes)
         return codes
     codes = np.empty((X.shape[0], state.C.shape[1]))
+    if zeros:
+        P = (checked_zero_rows(X) @ state.C).astype(np.float64, copy=False)
+        codes[:] = penalty.codes(state.G, P)
+        check_finite_step(codes)
+        return codes
     at = 0
     for piece in pieces(X, max(ROWS, ENTRIES // X.shape[1])):
         if isinstance(piece, Complete):
@@ -56,6 +63,8 @@ def fill(state: State, X: Any) -> NDArray[Any]:
     Complete rows are only copied: their codes are not needed.
     """
     state = feasible(state)
+    if scipy.sparse.issparse(X) and state.config.absent == "zero":
+        return np.asarray(checked_zero_rows(X).toarray())
     if scipy.sparse.issparse(X):
         filled = dense_with_holes(X)
         incomplete = np.arange(len(filled))
@@ -87,6 +96,9 @@ def _projected(state: State, piece: Complete) -> Matrix:
 
 def _chained(state: State, penalty: Quadratic, X: Any) -> list[Matrix]:
     def part(start: int) -> Systems:
+        if scipy.sparse.issparse(X) and state.config.absent == "zero":
+            rows = checked_zero_rows(X[start : start + ROWS])
+            return state.G[None], (rows @ state.C).astype(np.float64, copy=False)
         (piece,) = pieces(X[start : start + ROWS], ROWS)
         if isinstance(piece, Complete):
             return state.G[None], _projected(state, piece)

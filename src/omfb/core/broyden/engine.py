@@ -101,7 +101,8 @@ class BroydenEngine(PointPredictions):
 
             return predict
 
-        return score_held_out_features(rows, zero, unit, predicting)
+        absent = 0.0 if state.config.absent == "zero" else np.nan
+        return score_held_out_features(rows, zero, unit, predicting, absent)
 
     def n_components(self, state: State) -> int:
         """See `Engine.n_components`."""

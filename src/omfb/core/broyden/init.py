@@ -25,9 +25,12 @@ def window_length(n_components: int) -> int:
 
 
 def first_dictionary(
-    X: Any, n_components: int, init: str | NDArray[Any], seed: int | None
+    X: Any, n_components: int, init: str | NDArray[Any], seed: int | None, absent_zero: bool = False
 ) -> tuple[NDArray[Any], float]:
-    """C of shape (n_features, n_components), in units of a power of two, and that power."""
+    """C of shape (n_features, n_components), in units of a power of two, and that power.
+
+    Absent entries of a sparse X are missing or, with `absent_zero`, zeros.
+    """
     rng = np.random.default_rng(seed)
     head = X[: window_length(n_components)]
     observed = canonical(head).data if scipy.sparse.issparse(head) else head.ravel()
@@ -43,6 +46,8 @@ def first_dictionary(
         C = np.asarray(init, dtype=np.float64).T / scale
     elif init == "random":
         C = rng.random(shape)
+    elif absent_zero and scipy.sparse.issparse(head):
+        C = _atoms_of_zero_rows(head, scale, n_components, rng)
     elif observed.size < MOSTLY_OBSERVED * head.shape[0] * head.shape[1]:
         C = SPARSE_INIT_SCALE * _size(observed, scale) * rng.standard_normal(shape)
     else:
@@ -58,6 +63,20 @@ def first_dictionary(
         if holes:
             C[np.isnan(head).all(axis=0)] = 0.0  # features not observed yet
     return np.ascontiguousarray(C, dtype=X.dtype), scale
+
+
+def _atoms_of_zero_rows(
+    head: Any, scale: float, n_components: int, rng: np.random.Generator
+) -> NDArray[Any]:
+    """Atoms as of complete rows, with few sparse rows made dense: C of shape (m, r)."""
+    rows = canonical(head).astype(np.float64) / scale
+    atoms = rows[independent_rows((rows @ rows.T).toarray(), n_components, rng)].toarray()
+    if len(atoms) < n_components:
+        size = np.sqrt(rows.power(2).sum() / (rows.shape[0] * rows.shape[1])) or 1.0
+        noise = rng.standard_normal((n_components - len(atoms), rows.shape[1]))
+        atoms = np.concatenate([atoms, size * noise])
+    made: NDArray[Any] = (atoms / np.sqrt(n_components)).T
+    return made
 
 
 def _size(observed: NDArray[Any], scale: float) -> float:

@@ -21,12 +21,22 @@ from .penalties import smallest_pivot, solve_minimum_norm
 from .state import MOSTLY_OBSERVED, State
 
 PERIOD = 4  # rows per component
+# Sparse rows with zeros cost less than a row of the dictionary has features: for these the period
+# has at least one row for so many features, which makes it cost about as much as they do.
+FEATURES_PER_ROW = 8
+
+
+def period(state: State) -> int:
+    """Rows between two pulls, or between two moments at which constraints are met."""
+    m, r = state.C.shape
+    rows = PERIOD * r
+    return max(rows, m // FEATURES_PER_ROW) if state.config.absent == "zero" else rows
 
 
 def rows_to_go(state: State) -> int:
     """Rows until the next pull or constraint is due, in whole mini-batches."""
     size = state.config.batch_size
-    left = max(PERIOD * state.C.shape[1] - state.rows_since_shrink, 1)
+    left = max(period(state) - state.rows_since_shrink, 1)
     return -(-left // size) * size
 
 
@@ -36,7 +46,7 @@ def with_prior(state: State, rows: int, entries: int, residual: float) -> State:
     rows += state.rows_since_shrink
     entries += state.entries_since_shrink
     residual += state.residual_since_shrink
-    if rows < PERIOD * r:
+    if rows < period(state):
         return replace(
             state, rows_since_shrink=rows, entries_since_shrink=entries,
             residual_since_shrink=residual,

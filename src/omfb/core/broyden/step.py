@@ -31,6 +31,7 @@ from .precision import Step
 from .prior import rows_to_go, with_prior
 from .runs import learn_run
 from .state import BroydenConfig, State
+from .zero_rows import learn_zero_rows
 
 # Relative to the mean energy of the first atoms: enough to keep a forgetting dictionary from fading
 # (see `State.ridge`), too little to matter in a code.
@@ -72,7 +73,7 @@ def init(
     ((100, 3), 100)
     """
     config = BroydenConfig() if config is None else config
-    C, scale = first_dictionary(X, n_components, init, seed)
+    C, scale = first_dictionary(X, n_components, init, seed, config.absent == "zero")
     if config.constrains_dictionary:
         C = _first_feasible(C, scale, config, given=not isinstance(init, str))
     return state_before(config, C, gram(C), scale)
@@ -109,7 +110,8 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     state : State
         The current state; unchanged unless `reuse`.
     X : ndarray or scipy.sparse of shape (n_samples, n_features)
-        Missing entries are NaN in an array, absent in a sparse matrix. How a stream is cut into
+        Missing entries are NaN in an array, absent in a sparse matrix (unless the config says that
+        these are zeros). How a stream is cut into
         blocks does not matter; with ``batch_size > 1``, cut at its multiples.
     reuse : bool, default=False
         Allow overwriting the arrays of `state`, which must not be used afterwards. If X is one
@@ -150,6 +152,9 @@ def in_units(X: Any, state: State) -> Any:
 def _learn_rows(state: State, X: Any, codes: NDArray[Any], reuse: bool) -> tuple[State, Info, int]:
     """Learn from rows and fill in their codes; also return the number of observed entries."""
     with np.errstate(over="ignore", invalid="ignore"):  # the kernels check for it
+        if scipy.sparse.issparse(X) and state.config.absent == "zero":
+            state, codes[:], info = learn_zero_rows(state, X, reuse)
+            return state, info, len(codes) * X.shape[1]
         if (
             1 <= len(codes) <= MAX_SINGLE_ROWS
             and state.config.batch_size == 1
