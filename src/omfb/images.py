@@ -33,8 +33,8 @@ def extract_patches(image: ArrayLike, patch_size: int, *, step: int = 1) -> NDAr
     patch_size : int
         Pixels of a side.
     step : int, default=1
-        Pixels from one patch to the next, at most `patch_size`. The last patches of a row and of a column end at the
-        edge, so that every pixel is in some patch.
+        Pixels from one patch to the next, at most `patch_size`. The last patches of a row and of
+        a column end at the edge, so that every pixel is in some patch.
 
     Returns
     -------
