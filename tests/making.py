@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse
 
 from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb.datasets import make_ratings
 
 ALL = pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis, OMFBImputer])
 DECOMPOSITIONS = pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis])
@@ -33,3 +34,12 @@ def snapshot(model):
 def sparse(X):
     row, column = np.nonzero(~np.isnan(X))
     return scipy.sparse.csr_array((X[row, column], (row, column)), shape=X.shape)
+
+
+def generated_ratings(seed, n_users, n_items, n, selected=0.0):
+    """Ratings by `make_ratings`, with strong components of a low rank."""
+    users, items, ratings = make_ratings(
+        n_users, n_items, n, n_components=2, noise=0.4, selection=selected, random_state=seed
+    )
+    order = np.lexsort((items, users))
+    return users[order], items[order], ratings[order]

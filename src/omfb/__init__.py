@@ -10,6 +10,7 @@ if _TYPE_CHECKING:
     from .estimators.imputer import OMFBImputer
     from .estimators.merge import merge
     from .estimators.omfb import OMFB
+    from .estimators.recommender import OMFBRecommender
     from .learner.learner import Learner
 
 __version__ = "0.3.0"
@@ -18,6 +19,7 @@ __version__ = "0.3.0"
 _HOME = {
     "OMFB": "estimators.omfb",
     "OMFBImputer": "estimators.imputer",
+    "OMFBRecommender": "estimators.recommender",
     "OnlineFactorAnalysis": "estimators.factor_analysis",
     "Info": "core.info",
     "Learner": "learner.learner",
@@ -30,6 +32,7 @@ __all__ = [
     "Info",
     "Learner",
     "OMFBImputer",
+    "OMFBRecommender",
     "OnlineFactorAnalysis",
     "broyden",
     "factor",

@@ -20,15 +20,21 @@ def check_fit_parameters(
         checked_count("max_iter", max_iter, "passes over the data")
     if not (is_flag(shuffle) or (isinstance(shuffle, str) and shuffle == "uniform")):
         raise ValueError(f"shuffle must be True, False or 'uniform', got {shown(shuffle)}.")
+    checked_random_state(random_state)
+    if not (is_flag(verbose) or isinstance(verbose, int | np.integer)):
+        raise TypeError(f"verbose must be a whole number or a bool, got {shown(verbose)}.")
+
+
+def checked_random_state(random_state: Any) -> np.random.RandomState:
+    """The generator that `random_state` names."""
     try:
-        check_random_state(random_state)
+        generator: np.random.RandomState = check_random_state(random_state)
     except ValueError as error:
         raise ValueError(
             f"random_state must be a seed (from 0 to {2**32 - 1}), a RandomState or None, got "
             f"{shown(random_state)}."
         ) from error
-    if not (is_flag(verbose) or isinstance(verbose, int | np.integer)):
-        raise TypeError(f"verbose must be a whole number or a bool, got {shown(verbose)}.")
+    return generator
 
 
 def checked_flag(name: str, value: Any) -> bool:

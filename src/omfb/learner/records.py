@@ -74,6 +74,8 @@ def snapshot_of(parts: Parts) -> Snapshot:
     ModelFileError
         If no learner can have had it.
     """
+    if "learner" not in parts.header and isinstance(parts.header.get("ratings"), dict):
+        raise ModelFileError("a model of ratings: load it by OMFBRecommender.")
     try:
         return _snapshot(parts.header, parts.tensors)
     except FAULTS as error:
