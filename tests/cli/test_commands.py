@@ -419,3 +419,45 @@ def test_fuzzed_model_files_are_refused_in_one_line(folder, at, byte):
         assert "bad.omfb" in _error(result, 1)
     else:
         assert re.search(r"rows seen +300\n", result.stdout)
+
+
+def test_numbers_that_look_like_codes_are_told_and_named_ones_are_kept(tmp_path):
+    import numpy as np
+    import pandas as pd
+    from typer.testing import CliRunner
+
+    from omfb import OMFBImputer
+    from omfb.cli import app
+
+    rng = np.random.default_rng(0)
+    level = rng.normal(size=(300, 1))
+    X = pd.DataFrame(level @ rng.normal(size=(1, 4)) + 0.1 * rng.normal(size=(300, 4)))
+    X.columns = list("abcd")
+    hidden = rng.random(X.shape) < 0.05
+    X.mask(hidden, -999.0).to_csv(tmp_path / "x.csv", index=False)
+    run = CliRunner().invoke
+    given = [str(tmp_path / "x.csv"), "-o", str(tmp_path / "m.omfb"), "--seed", "0"]
+    told = run(app, ["fit", *given])
+    assert told.exit_code == 0
+    assert f"-999 in column 'a' ({hidden[:, 0].sum()} times)" in told.stderr
+    assert "--missing=-999" in told.stderr
+    silent = run(app, ["fit", *given, "--missing=-999"])
+    assert "look like codes" not in silent.stderr
+    model = OMFBImputer.load(tmp_path / "m.omfb")
+    assert model.missing_values == [-999.0]
+    filled = model.complete(X.mask(hidden, -999.0))
+    assert (filled.to_numpy() > -100.0).all()
+    OMFBImputer(missing_values=-999.0, random_state=0).fit(X.mask(hidden, -999.0)).save(
+        tmp_path / "m.omfb"
+    )
+    done = run(
+        app,
+        ["complete", given[0], "-m", str(tmp_path / "m.omfb"), "-o", str(tmp_path / "out.csv")],
+    )
+    assert done.exit_code == 0, done.output
+    assert np.allclose(pd.read_csv(tmp_path / "out.csv"), filled, rtol=0.2, atol=0.2)
+    codes = {"a": -999.0}
+    OMFBImputer(missing_values=codes, random_state=0).fit(X).save(tmp_path / "m.omfb")
+    refused = run(app, ["complete", given[0], "-m", str(tmp_path / "m.omfb")])
+    assert refused.exit_code == 2
+    assert "missing_values for single columns" in refused.stderr

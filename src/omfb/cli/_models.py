@@ -62,7 +62,8 @@ def load_model(path: Path, *, robust: bool = True) -> Model:
             raise UsageError("--no-robust: a model of --estimator omfb takes nothing for outliers")
         estimator.set_params(robust=False)
     learner = estimator.learner_.with_config(estimator.current_config())
-    return Model(estimator.adopt(learner), learner, missing_of(header_of(path)))
+    missing = missing_of(header_of(path), estimator.get_params().get("missing_values"))
+    return Model(estimator.adopt(learner), learner, missing)
 
 
 def load_estimator(path: Path) -> "BaseFactorizer":
@@ -82,9 +83,27 @@ def header_of(path: Path) -> dict[str, Any]:
     return {**kept, "reading": {"missing": missing}} if missing else kept
 
 
-def missing_of(header: dict[str, Any]) -> str | None:
-    """What ``fit --missing`` was given, by `header_of`."""
-    return ",".join(header["reading"]["missing"]) if "reading" in header else None
+def missing_of(header: dict[str, Any], missing_values: Any = None) -> str | None:
+    """What ``fit --missing`` was given, by `header_of`, and the model's `missing_values`."""
+    from ..estimators.sentinels import MissingValues
+
+    words = list(header["reading"]["missing"]) if "reading" in header else []
+    codes = MissingValues.of(missing_values)
+    if codes.by_column:
+        raise UsageError(
+            "the model has missing_values for single columns, which commands do not have: replace "
+            "these numbers by empty cells, and save the model without"
+        )
+    known = {number for word in words if (number := _number(word)) is not None}
+    words += [f"{number:g}" for number in codes.everywhere if number not in known]
+    return ",".join(words) or None
+
+
+def _number(word: str) -> float | None:
+    try:
+        return float(word)
+    except ValueError:
+        return None
 
 
 def _missing(header: dict[str, Any]) -> list[str]:

@@ -27,17 +27,16 @@ from ._options import (
     Force,
     Quiet,
     ReadingOptions,
+    as_reading,
     open_files,
     reads_data,
 )
 from ._saving import save_model
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from ..adapters.dask.by_rows import RoundSource
     from ..estimators.base import BaseFactorizer
+    from ..estimators.diagnostics import Findings
     from ..formats import MultiFileSource, TableSource
     from ..learner.fit_stream import Progress
 
@@ -261,6 +260,8 @@ def fit(
     every = checked_every(checkpoint, resume, every)
     model = new_estimator(estimator, options)
     check_cluster(data, model, scheduler, n_tasks)
+    if "missing_values" in model.get_params() and (numbers := as_reading(reading).missing_numbers):
+        model.set_params(missing_values=list(numbers))
     with StopSignal() as stop:
         start = init if init is not None and init.endswith(".npy") else None
         refuse_overwriting([*data, start], [output, checkpoint, log])
@@ -272,10 +273,10 @@ def fit(
             source = at_scheduler(data, reading, scheduler, n_tasks)
         if not quiet:
             _tell(model, source, checkpoint if resume else None)
-        unseen = _learn(model, source, stop, quiet, log, checkpoint, resume, every)
+        findings = _learn(model, source, stop, quiet, log, checkpoint, resume, every)
     save_model(model, output, reading.missing)
     if not quiet:
-        _report(model, source, unseen, output)
+        _report(model, source, findings, output)
 
 
 def _init(init: str | None) -> Any:
@@ -321,8 +322,8 @@ def _tell(model: "BaseFactorizer", source: "FitSource", resumed: Path | None) ->
 def _learn(
     model: "BaseFactorizer", source: "FitSource", stop: StopSignal, quiet: bool, log: Path | None,
     checkpoint: Path | None, resume: bool, every: str,
-) -> "NDArray[np.bool_]":  # fmt: skip
-    """Fit the model; return which features were never observed."""
+) -> "Findings":  # fmt: skip
+    """Fit the model; return what was found in the rows."""
     from ..learner.fit_stream import StopFitting
     from ._progress import Shown
 
@@ -358,12 +359,16 @@ def _how_to_continue(source: "FitSource", checkpoint: Path | None, last: "Progre
     return f"interrupted {place}; {checkpoint} keeps what was learned. {how}: {again}"
 
 
+def _missing_option(values: list[str]) -> str:
+    return f"--missing={','.join(values)}"
+
+
 def _report(
-    model: "BaseFactorizer", source: "FitSource", unseen: "NDArray[np.bool_]", output: Path
+    model: "BaseFactorizer", source: "FitSource", findings: "Findings", output: Path
 ) -> None:
     from ..estimators.diagnostics import diagnostics
 
-    for message in diagnostics(unseen, source.feature_names):
+    for message in diagnostics(findings, source.feature_names, _missing_option):
         say(f"omfb: {message}")
     passes = model.n_iter_
     several = f" in {passes} passes" if passes > 1 else ""

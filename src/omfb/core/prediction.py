@@ -56,7 +56,8 @@ class Prediction:
         """Calibrated standard deviations: one holds 68 % of the held-out errors."""
         if self.spread is None or self.errors is None:
             return None
-        return within_range(self.half_width(WITHIN_ONE_DEVIATION))
+        half = self.half_width(WITHIN_ONE_DEVIATION)
+        return np.where(np.isinf(self.spread), np.inf, within_range(half))
 
     def half_width(self, level: float) -> Array:
         """Half the width of the conformal intervals that hold a share `level` of the errors."""

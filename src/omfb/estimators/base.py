@@ -31,7 +31,7 @@ from ..streams.frames import checked_frame, has_columns
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
 from .columns import columns_of
 from .config_cache import ConfigCache
-from .diagnostics import diagnostics
+from .diagnostics import Findings, diagnostics
 from .error_trace import ErrorTrace, trace_of, traced
 from .files import file_header, load_parts, read_estimator, write_estimator
 from .frames import is_frame, like_frame
@@ -47,6 +47,7 @@ from .rows import (
     like_row,
     numeric_names,
 )
+from .table import TableWatch
 from .times import Times, has_times, times_of
 from .validation import Checked, first_rows, next_rows
 
@@ -172,18 +173,18 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         n_passes = self.n_passes(source)
         passes = Passes(self, n_passes, X)
         with shown_progress(n_passes, self.verbose) as on_block:
-            unseen = self.fit_source(
+            findings = self.fit_source(
                 source, temporal=temporal, passes=passes, on_block=on_block, **options
             )
-        for message in diagnostics(unseen, self.learner_.feature_names):
+        for message in diagnostics(findings, self.learner_.feature_names):
             warnings.warn(message, stacklevel=3)
         return self
 
     def fit_source(
         self, source: Source, *, temporal: bool = False, passes: Passes | None = None,
         **options: Any,
-    ) -> NDArray[np.bool_]:  # fmt: skip
-        """Learn from a source; return which features were never observed.
+    ) -> Findings:  # fmt: skip
+        """Learn from a source; return what was found in its rows.
 
         `fit` calls it once X is a source, and so does `omfb fit`.
 
@@ -197,10 +198,9 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         **options
             For `omfb.learner.fit_stream.fit_stream`: checkpoint, resume, every, on_block.
         """
-        config, facts = (
-            self.checked_config(temporal),
-            self._facts(source.column_names, source.times),
-        )
+        config = self.checked_config(temporal)
+        facts = self._facts(source.column_names, source.times)
+        watch = self._watch(source)
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, source.n_features, rng, source.feature_names)
         if passes is not None:
@@ -211,10 +211,10 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             learner, source, max_iter=self.n_passes(source), tol=float(self.tol),
             shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self, facts),
             learn=source.learn if isinstance(source, RoundSource | FeatureSource) else learn_block,
-            on_block=on_block, **options,
+            on_block=on_block, watch=None if watch is None else watch.add, **options,
         )  # fmt: skip
-        self.adopt(learner, end.number, {**facts, "_trace": trace})
-        return end.unseen
+        self.adopt(learner, end.number, {**self._with_watched(facts, watch), "_trace": trace})
+        return Findings(end.unseen, () if watch is None else watch.suspects())
 
     def adopt(
         self, learner: Learner, n_iter: int | None = None, facts: dict[str, Any] | None = None
@@ -252,9 +252,10 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             return self._start(X)
         config = self.current_config()
         self._check_order(X)
-        if learner.learn(self._any_rows(learner, X, learn=True), config) is not None:
+        rows = self._any_rows(learner, X, learn=True)
+        if learner.learn(rows, config) is not None:
             trace_of(self).note(learner.learned)
-        self._after_learning(X)
+        self._after_learning(X, rows)
         return self
 
     def _start(self, X: Any) -> Self:
@@ -264,10 +265,8 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, first.rows.shape[1], rng, first.feature_names)
         codes = learner.learn(first.rows)
-        for name, value in {
-            "_configs": ConfigCache(),
-            **self._facts(columns_of(X), times_of(X)),
-        }.items():
+        facts = self._first_facts(X, first.rows)
+        for name, value in {"_configs": ConfigCache(), **facts}.items():
             self.__dict__.setdefault(name, value)
         # Another thread may have been first meanwhile: then these rows come after its own.
         if self.__dict__.setdefault("_learner", learner) is not learner:
@@ -446,8 +445,16 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         `first` says that a model begins with them.
         """
 
-    def _after_learning(self, X: Any) -> None:
+    def _after_learning(self, X: Any, rows: Any) -> None:
         """Note what rows that were learned from say besides their values."""
+
+    def _watch(self, source: Source) -> TableWatch | None:
+        """Looks at the rows of a fit, besides the learner."""
+        return None
+
+    def _with_watched(self, facts: dict[str, Any], watch: TableWatch | None) -> dict[str, Any]:
+        """The attributes of a fitted model, with what was found in its rows."""
+        return facts
 
     def _cluster_source(self, X: Any, config: AnyConfig, n_tasks: int | None) -> Source | None:
         """X as a source that a cluster learns from; None if it is to be read block by block."""
@@ -562,13 +569,23 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         """Attributes, besides the learner, that a table with these columns gives a fitted model."""
         return {}
 
+    def _first_facts(self, X: Any, rows: Any) -> dict[str, Any]:
+        """The same of the first rows of a stream."""
+        return self._facts(columns_of(X), times_of(X))
+
     def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
         """These attributes, or those of a fitted model, as the header of a file holds them."""
         return {}
 
+    def facts_tensors(self) -> dict[str, NDArray[Any]]:
+        """Those attributes that are arrays, as a file holds them."""
+        return {}
+
     @classmethod
-    def read_facts(cls, header: dict[str, Any]) -> dict[str, Any]:
-        """These attributes from the header of a file; a ValueError if they cannot be."""
+    def read_facts(
+        cls, header: dict[str, Any], tensors: dict[str, NDArray[Any]], n_features: int
+    ) -> dict[str, Any]:
+        """These attributes from a file; a ValueError if they cannot be."""
         return {}
 
     def __copy__(self) -> Self:

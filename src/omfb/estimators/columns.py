@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.checks import shown
 from ..streams.frames import non_numeric_kind
@@ -128,6 +129,26 @@ def without_others(X: Any, positions: list[int]) -> Any:
     """A frame with some of its columns only, in its own order."""
     kept = sorted(positions)
     return X.iloc[:, kept] if hasattr(X, "iloc") else X[:, kept]
+
+
+def indicator_name(name: Any) -> str:
+    """The name of the column that says where a feature is missing, as scikit-learn has it."""
+    return f"missingindicator_{name}"
+
+
+def without_columns(X: Any, names: list[Any]) -> Any:
+    """A frame without some of its columns."""
+    return X.drop(columns=names) if hasattr(X, "iloc") else X.drop(names)
+
+
+def with_columns(X: Any, names: list[str], values: NDArray[Any]) -> Any:
+    """A frame with further columns."""
+    columns = {name: values[:, at] for at, name in enumerate(names)}
+    if hasattr(X, "iloc"):
+        return X.assign(**columns)
+    series = type(X.get_columns()[0]) if X.get_columns() else None
+    assert series is not None
+    return X.with_columns(series(name, each) for name, each in columns.items())
 
 
 def _at_positions(X: Any, positions: list[int]) -> Any:

@@ -1,7 +1,12 @@
 """Warnings about data that may not be what the user meant."""
 
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
+
+from .sentinels import Suspect, parameter, report
 
 OUT_OF_ORDER = (
     "The times of X's index are not in ascending order, so rows are not filled from their "
@@ -9,16 +14,39 @@ OUT_OF_ORDER = (
 )
 
 
-def diagnostics(unseen: NDArray[np.bool_], names: list[str] | None) -> list[str]:
+class Findings(NamedTuple):
+    """What a fit found in its data.
+
+    Attributes
+    ----------
+    unseen : ndarray of shape (n_features,)
+        Features that were never observed.
+    suspects : sequence of Suspect
+        Numbers that look like codes for missing values.
+    """
+
+    unseen: NDArray[np.bool_]
+    suspects: Sequence[Suspect] = ()
+
+
+def diagnostics(
+    findings: Findings, names: list[str] | None,
+    hint: Callable[[list[str]], str] = parameter,
+) -> list[str]:  # fmt: skip
     """Messages about the data of a fit.
 
     Parameters
     ----------
-    unseen : ndarray of shape (n_features,)
-        Features that were never observed.
+    findings : Findings
     names : list of str or None
+    hint : callable
+        Says how the user declares values as missing.
     """
-    messages = (_unobserved(unseen, names), _ratings(names))
+    messages = (
+        _unobserved(findings.unseen, names),
+        _ratings(names),
+        report(findings.suspects, names, hint),
+    )
     return [message for message in messages if message is not None]
 
 
@@ -42,7 +70,7 @@ def _unobserved(unseen: NDArray[np.bool_], names: list[str] | None) -> str | Non
     shown = ", ".join(str(i if names is None else names[i]) for i in which[:10])
     more = f" and {len(which) - 10} more" if len(which) > 10 else ""
     return (
-        f"Never observed: feature {shown}{more}. Nothing was learned about them, and the "
-        f"values that `complete` fills in there are meaningless. Drop them, or add rows that "
-        f"observe them."
+        f"Never observed: feature {shown}{more}. Nothing was learned about them: values that are "
+        f"filled in there mean nothing, and their intervals are infinite. Drop them, or add rows "
+        f"that observe them."
     )

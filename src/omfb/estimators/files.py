@@ -5,15 +5,18 @@ from collections.abc import Callable
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..learner.learner import Learner
 from ..learner.records import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model
 from ..persistence.records import plain
 from .parameters import init_array
+from .sentinels import MissingValues, of_json
 
 BOUNDS = ("min_value", "max_value")
-IMPUTER_ONLY = (*BOUNDS, "integers", "remainder")
+TABLE = ("remainder", "missing_values", "add_indicator", "keep_empty_features")
+IMPUTER_ONLY = (*BOUNDS, "integers", *TABLE)
 
 
 class Estimator(Protocol):
@@ -37,9 +40,14 @@ class Estimator(Protocol):
     def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
         """Further attributes of a fitted model, as the header of a file holds them."""
 
+    def facts_tensors(self) -> dict[str, NDArray[Any]]:
+        """Those attributes that are arrays, as a file holds them."""
+
     @classmethod
-    def read_facts(cls, header: dict[str, Any]) -> dict[str, Any]:
-        """These attributes from the header of a file."""
+    def read_facts(
+        cls, header: dict[str, Any], tensors: dict[str, NDArray[Any]], n_features: int
+    ) -> dict[str, Any]:
+        """These attributes from a file."""
 
 
 Loaded = TypeVar("Loaded", bound=Estimator)
@@ -55,7 +63,7 @@ def write_estimator(model: Estimator, path: str | os.PathLike[str], **more: Any)
         init = init_array(given)
         if isinstance(learner.init, str) or not np.array_equal(init, learner.init):
             parts.tensors["parameters.init"] = init
-    write_model(path, header, parts.tensors)
+    write_model(path, header, {**parts.tensors, **model.facts_tensors()})
 
 
 def read_estimator(path: str | os.PathLike[str], load: Callable[[Parts], Loaded]) -> Loaded:
@@ -83,6 +91,8 @@ def load_parts(cls: type[Loaded], parts: Parts, algorithm: str) -> Loaded:
         for name in BOUNDS:
             if name in parameters:
                 parameters[name] = _numbers(parameters[name])
+        if "missing_values" in parameters:
+            parameters["missing_values"] = of_json(parameters["missing_values"])
         known = cls().get_params()
         kept = {k: v for k, v in parameters.items() if k in known or k not in IMPUTER_ONLY}
         model = cls(**kept)
@@ -90,7 +100,7 @@ def load_parts(cls: type[Loaded], parts: Parts, algorithm: str) -> Loaded:
         n_iter = header["n_iter"]
         if not (n_iter is None or (type(n_iter) is int and n_iter >= 0)):
             raise ValueError("n_iter is not a number of passes")
-        facts = cls.read_facts(header)
+        facts = cls.read_facts(header, parts.tensors, learner.n_features)
     except FAULTS as error:
         raise not_written_by_omfb(error) from error
     return model.adopt(learner, n_iter, facts)
@@ -117,6 +127,8 @@ def _parameter(name: str, value: Any) -> Any:
         return None  # a tensor
     if name in BOUNDS and value is not None:
         return _bounds(name, value)
+    if name == "missing_values":
+        return MissingValues.of(value).as_json()
     if isinstance(value, np.generic):
         return plain(value, name)
     if value is None or type(value) in (bool, int, float, str):

@@ -18,8 +18,9 @@ def is_frame(X: Any) -> bool:
 
 
 def like_frame(
-    X: Any, filled: NDArray[Any], positions: list[int], *, keep_types: bool = True
-) -> Any:
+    X: Any, filled: NDArray[Any], positions: list[int], *, keep_types: bool = True,
+    missing: NDArray[np.bool_] | None = None,
+) -> Any:  # fmt: skip
     """The frame X with some of its columns filled.
 
     Labels, observed entries and columns without missing ones stay as they are. Columns keep their
@@ -33,16 +34,20 @@ def like_frame(
         Which column of X each feature is.
     keep_types : bool
         If False, as for the bounds of intervals, all but floats become float64.
+    missing : ndarray of shape (n_samples, n_features) or None
+        Which entries are filled; None is those that the frame says are missing.
     """
     like = _like_pandas if hasattr(X, "iloc") else _like_polars
-    return like(X, filled, positions, keep_types)
+    return like(X, filled, positions, keep_types, missing)
 
 
-def _like_pandas(X: Any, filled: NDArray[Any], positions: list[int], keep_types: bool) -> Any:
+def _like_pandas(
+    X: Any, filled: NDArray[Any], positions: list[int], keep_types: bool, where: Any
+) -> Any:
     frame = X.copy()
     for at, position in enumerate(positions):
         given = X.iloc[:, position]
-        missing = given.isna().to_numpy(dtype=bool)
+        missing = given.isna().to_numpy(dtype=bool) if where is None else where[:, at]
         if not missing.any():
             continue
         booleans = non_numeric_kind(X, position) == "booleans"
@@ -59,12 +64,14 @@ def _like_pandas(X: Any, filled: NDArray[Any], positions: list[int], keep_types:
     return frame
 
 
-def _like_polars(X: Any, filled: NDArray[Any], positions: list[int], keep_types: bool) -> Any:
+def _like_polars(
+    X: Any, filled: NDArray[Any], positions: list[int], keep_types: bool, where: Any
+) -> Any:
     columns = []
     for at, position in enumerate(positions):
         given = X.get_columns()[position]
         values = given.cast(float).to_numpy()
-        missing = np.isnan(values)
+        missing = np.isnan(values) if where is None else where[:, at]
         if not missing.any():
             continue
         new = _fitting(str(given.dtype).lower(), filled[missing, at], keep_types)

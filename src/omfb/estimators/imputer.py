@@ -1,36 +1,21 @@
 """`OMFBImputer`: fill the missing values of a table, with nothing to tune."""
 
-from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
 from ..adapters.dask.lazy import LIKE, is_dask, lazily
-from ..core.engines import AnyConfig
 from ..core.factor.config import FactorConfig
-from ..learner.learner import Learner
-from ..streams import Source
-from .columns import (
-    checked_remainder,
-    columns_of,
-    feature_positions,
-    features_of,
-    first_features,
-    in_fitted_order,
-    without_others,
-)
-from .frames import is_frame, like_frame
+from .columns import checked_remainder, in_fitted_order, indicator_name
+from .frames import is_frame
 from .parameters import checked_bounds, checked_flag
-from .predictive import PredictiveFactorizer
-from .rows import entry
-from .table import Table
-from .times import Times
-from .validation import Checked
+from .sentinels import MissingValues
+from .tables import TableFactorizer
 
 
-class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[misc]
+class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
     """Fill the missing values of a table; columns may have any units, and nothing needs tuning.
 
     The model of `OnlineFactorAnalysis` for tables: each column is measured in standard deviations
@@ -65,6 +50,15 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
     remainder : {"passthrough", "drop"}, default="passthrough"
         What becomes of the columns of a frame that hold no numbers. Those that are passed through
         must have been there in `fit`.
+    missing_values : number, list of numbers or dict, default=nan
+        Numbers that stand for a missing value besides NaN, such as -999; with a dict from columns
+        (names, or numbers from 0) to numbers, only there.
+    add_indicator : bool, default=False
+        Whether `transform` appends, for each feature that had missing entries in `fit` (or in the
+        first `partial_fit`), whether they are missing: 0 or 1, as scikit-learn's imputers do.
+    keep_empty_features : bool, default=True
+        Whether `transform` returns features that were never observed, filled with 0 (or the bound
+        nearest to it). scikit-learn's imputers drop them by default.
     max_iter : int or None, default=None
         Passes over the data in `fit`. None is 1, and 2 over tables of less than 4000 rows;
         rows of which less than half is observed count for less.
@@ -134,9 +128,6 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
     True
     """
 
-    _skips_text: ClassVar[bool] = True
-    _table: Table
-
     def __init__(
         self,
         n_components: int | None = None,
@@ -151,6 +142,9 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         max_value: Any = None,
         integers: bool = False,
         remainder: str = "passthrough",
+        missing_values: Any = np.nan,
+        add_indicator: bool = False,
+        keep_empty_features: bool = True,
         max_iter: int | None = None,
         tol: float = 0.0,
         shuffle: bool | str = True,
@@ -168,6 +162,9 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         self.max_value = max_value
         self.integers = integers
         self.remainder = remainder
+        self.missing_values = missing_values
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle
@@ -177,6 +174,9 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
     def _config(self, temporal: bool) -> FactorConfig:
         checked_flag("integers", self.integers)
         checked_remainder(self.remainder)
+        MissingValues.of(self.missing_values)
+        checked_flag("add_indicator", self.add_indicator)
+        checked_flag("keep_empty_features", self.keep_empty_features)
         checked_bounds(self.min_value, self.max_value)
         return super()._config(temporal)
 
@@ -194,11 +194,17 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
             Dask collection if X is one, computed when it is needed.
         """
         if is_dask(X):
+            self._check_lazy()
             return lazily(self, "complete" if is_frame(X) else "transform", X, LIKE)
         columns = self._known_table.columns
         if is_frame(X) and self._passes_through(X.columns if columns is None else columns):
-            return self.complete(in_fitted_order(X, columns))
-        return self._filled(X, self._rows(self.learner_, X))  # tables only, as in scikit-learn
+            return self._extended_frame(in_fitted_order(X, columns))
+        rows = self._rows(self.learner_, X)  # tables only, as in scikit-learn
+        filled = self._filled(X, rows)
+        parts = [filled if self.keep_empty_features else filled[:, ~self._unobserved]]
+        if self.add_indicator:
+            parts.append(self._indicator(rows).astype(filled.dtype))
+        return np.hstack(parts) if len(parts) > 1 else parts[0]
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of what `transform` returns.
@@ -215,9 +221,16 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         columns = self._known_table.columns
         if columns is not None and input_features is not None:
             input_features = None if list(input_features) == list(columns) else input_features
+        features = np.asarray(super().get_feature_names_out(input_features))
+        names = features
         if input_features is None and columns is not None and self._passes_through(columns):
-            return np.array(columns, dtype=object)
-        return np.asarray(super().get_feature_names_out(input_features))
+            names = np.array(columns, dtype=object)
+        if not self.keep_empty_features:
+            names = names[~np.isin(names, features[self._unobserved])]
+        if self.add_indicator:
+            flags = [indicator_name(features[at]) for at in self._known_table.incomplete]
+            names = np.array([*names, *flags], dtype=object)
+        return names
 
     def inverse_transform(self, X: Any) -> Any:
         """The rows as they are: filled entries cannot be told from observed ones.
@@ -232,70 +245,10 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         """
         return X
 
-    # -- columns ----------------------------------------------------------------------------
-
-    @property
-    def _known_table(self) -> Table:
-        """What is known of the table that the model was fitted to."""
-        return self.__dict__.get("_table") or Table()
-
-    def _passes_through(self, columns: Sequence[Any]) -> bool:
-        """Whether `transform` returns further columns besides the features."""
-        return self.remainder == "passthrough" and len(columns) > self.n_features_in_
-
-    def _facts(self, columns: Sequence[Any] | None, times: Times) -> dict[str, Any]:
-        table = Table(tuple(columns) if columns else None)
-        return {**super()._facts(columns, times), "_table": table}
-
-    def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
-        """See `BaseFactorizer.facts_header`."""
-        table = facts.get("_table", self._known_table)
-        return {**super().facts_header(facts), "table": table.header()}
-
-    @classmethod
-    def read_facts(cls, header: dict[str, Any]) -> dict[str, Any]:
-        """See `BaseFactorizer.read_facts`."""
-        table = Table.of_header(header["table"]) if "table" in header else Table()
-        return {**super().read_facts(header), "_table": table}
-
-    def _first_rows(self, X: Any) -> Checked:
-        return super()._first_rows(first_features(X))
-
-    def _numeric(self, X: Any) -> Any:
-        return first_features(X)
-
-    def _source(self, X: Any) -> Source:
-        source = super()._source(first_features(X) if is_dask(X) else X)
-        if is_frame(X):
-            source.column_names = columns_of(X) or ()
-        return source
-
-    def _distributed(
-        self, X: Any, config: AnyConfig, client: Any, n_tasks: int | None
-    ) -> Source | None:
-        source = super()._distributed(X, config, client, n_tasks)
-        if source is not None and is_frame(X):
-            source.column_names = columns_of(X) or ()
-        return source
-
-    def _check_unknown(self, unknown: dict[Any, Any], names: list[str]) -> None:
-        numbers = {name: value for name, value in unknown.items() if entry(value) is not None}
-        if numbers:
-            super()._check_unknown(numbers, names)
-
-    def _rows(self, learner: Learner, X: Any) -> Any:
-        drop = checked_remainder(self.remainder)
-        names, columns = learner.feature_names, self._known_table.columns
-        return super()._rows(learner, features_of(X, names, columns, drop=drop))
-
-    def _like_frame(self, X: Any, filled: NDArray[Any], keep_types: bool) -> Any:
-        names, drop = self.learner_.feature_names, self.remainder == "drop"
-        positions = feature_positions(X, names, self._known_table.columns, drop=drop)
-        frame = like_frame(X, filled, positions, keep_types=keep_types)
-        return without_others(frame, positions) if drop else frame
-
     def allowed(self, values: NDArray[Any]) -> NDArray[Any]:
         """Predicted values within `min_value` and `max_value`, rounded if `integers`.
+
+        Of integers that were only 0 and 1 (or other neighbours), bounds are no further apart.
 
         Parameters
         ----------
@@ -304,7 +257,9 @@ class OMFBImputer(OneToOneFeatureMixin, PredictiveFactorizer):  # type: ignore[m
         low, high = checked_bounds(self.min_value, self.max_value, self.n_features_in_)
         if self.integers:
             integer = self._engine.integer_features(self.learner_.state)
-            values = np.where(integer, np.round(values), values).astype(values.dtype)
+            # Adding 0 makes 0 of -0.
+            values = np.where(integer, np.round(values) + 0.0, values).astype(values.dtype)
+            values = self._known_table.within_binary(values, integer)
         if low is not None or high is not None:
             values = np.clip(values, low, high).astype(values.dtype)
         return values

@@ -110,7 +110,7 @@ class PredictiveFactorizer(BaseFactorizer):
     def _known_stamps(self) -> Stamps:
         return self.__dict__.get("_stamps") or Stamps()
 
-    def _after_learning(self, X: Any) -> None:
+    def _after_learning(self, X: Any, rows: Any) -> None:
         if has_index(X) or self._known_stamps.last is not None:
             self._stamps = self._known_stamps.after(times_of(X))
 
@@ -122,7 +122,9 @@ class PredictiveFactorizer(BaseFactorizer):
         return {"stamps": facts.get("_stamps", self._known_stamps).header()}
 
     @classmethod
-    def read_facts(cls, header: dict[str, Any]) -> dict[str, Any]:
+    def read_facts(
+        cls, header: dict[str, Any], tensors: dict[str, NDArray[Any]], n_features: int
+    ) -> dict[str, Any]:
         """See `BaseFactorizer.read_facts`."""
         return {"_stamps": Stamps.of_header(header["stamps"]) if "stamps" in header else Stamps()}
 
@@ -305,7 +307,15 @@ class PredictiveFactorizer(BaseFactorizer):
     def _predicted(self, X: Any) -> Prediction:
         rows = self._given(X)
         prediction = self.learner_.predict(rows, self._config_for(X), std=True)
-        return replace(prediction, mean=self._bounded(prediction.mean, rows))
+        spread, unobserved = prediction.spread, self._unobserved
+        if spread is not None and unobserved.any():
+            spread = np.where((spread > 0.0) & unobserved, np.inf, spread)
+        return replace(prediction, mean=self._bounded(prediction.mean, rows), spread=spread)
+
+    @property
+    def _unobserved(self) -> NDArray[np.bool_]:
+        """Which features were never observed."""
+        return self._engine.unobserved_features(self.learner_.state)
 
     def _config_for(self, X: Any) -> AnyConfig:
         """The config by which rows are filled: not from neighbours if an index is not in order."""

@@ -1,12 +1,22 @@
 """What an imputer remembers of the table that it was fitted to."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
+import numpy as np
+import scipy.sparse
+from numpy.typing import NDArray
+
+from ..core.blocks import dense_with_holes
 from ..core.require import require
+from .sentinels import Extremes, Suspect
+
+Limits = NDArray[np.float64]
+# Sparse blocks of more entries are not looked at for codes and limits.
+MOST_ENTRIES = 1 << 22
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Table:
     """Facts about a fitted table, replaced as a whole.
 
@@ -14,22 +24,95 @@ class Table:
     ----------
     columns : tuple or None
         Names of all columns, features or not; None if it had no names.
+    incomplete : tuple of int
+        Features that had missing entries.
+    limits : ndarray of shape (2, n_features) or None
+        The smallest and the largest number of each feature; (1, 0) if there was none. None if they
+        are unknown.
     """
 
     columns: tuple[Any, ...] | None = None
+    incomplete: tuple[int, ...] = ()
+    limits: Limits | None = None
+
+    def after(self, rows: Any) -> Self:
+        """The facts once more rows have been learned from."""
+        if self.limits is None:
+            return self
+        extremes = Extremes(self.limits.shape[1])
+        extremes.add(dense_with_holes(rows))
+        low, high = extremes.limits
+        known = self.limits[0] <= self.limits[1]
+        before = np.where(known, self.limits, np.array([[np.inf], [-np.inf]]))
+        low, high = np.minimum(before[0], low), np.maximum(before[1], high)
+        return replace(self, limits=_finite(np.array([low, high])))
+
+    def within_binary(self, values: NDArray[Any], integer: NDArray[np.bool_]) -> NDArray[Any]:
+        """Values of integers that were only two neighbours, such as 0 and 1, within these."""
+        if self.limits is None:
+            return values
+        low, high = self.limits
+        binary = integer & (high - low == 1.0)
+        return np.where(binary, np.clip(values, low, high), values).astype(values.dtype)
 
     def header(self) -> dict[str, Any]:
         """The facts as JSON can hold them."""
         columns = self.columns
         named = columns is not None and all(type(column) is str for column in columns)
-        return {"columns": list(columns or ()) if named else None}
+        return {
+            "columns": list(columns or ()) if named else None,
+            "incomplete": list(self.incomplete),
+        }
 
     @classmethod
-    def of_header(cls, header: Any) -> Self:
-        """The facts from a file; a ValueError if nobody can have written them."""
-        columns = header["columns"]
+    def of_parts(cls, header: Any, limits: Any, n_features: int) -> Self:
+        """The facts from a file; a ValueError if they cannot be."""
+        columns, incomplete = header["columns"], header["incomplete"]
         if columns is not None:
             fit = type(columns) is list and all(type(column) is str for column in columns)
             require(fit, "its columns are not names")
             columns = tuple(columns)
-        return cls(columns)
+        whole = type(incomplete) is list and all(type(at) is int for at in incomplete)
+        require(whole and all(0 <= at < n_features for at in incomplete), "its missing entries")
+        if limits is not None:
+            require(limits.shape == (2, n_features) and limits.dtype == np.float64, "its limits")
+        return cls(columns, tuple(incomplete), limits)
+
+
+class TableWatch:
+    """Looks at the rows of a fit: which features have missing entries, and numbers like codes."""
+
+    def __init__(self, n_features: int) -> None:
+        self._extremes = Extremes(n_features)
+        self._incomplete = np.zeros(n_features, bool)
+        self._knows_extremes = True
+
+    def add(self, rows: Any) -> None:
+        """Look at rows; NaN and absent entries of a sparse matrix are missing."""
+        if scipy.sparse.issparse(rows):
+            stored = rows.indices[~np.isnan(rows.data)]
+            counts = np.bincount(stored, minlength=rows.shape[1])
+            self._incomplete |= counts < rows.shape[0]
+            if rows.shape[0] * rows.shape[1] > MOST_ENTRIES:
+                self._knows_extremes = False
+                return
+            rows = dense_with_holes(rows)
+        else:
+            self._incomplete |= np.isnan(rows).any(axis=0)
+        self._extremes.add(rows)
+
+    def facts(self, table: Table) -> Table:
+        """A table with what was found in its rows."""
+        limits = _finite(self._extremes.limits) if self._knows_extremes else None
+        incomplete = tuple(np.flatnonzero(self._incomplete).tolist())
+        return replace(table, incomplete=incomplete, limits=limits)
+
+    def suspects(self) -> list[Suspect]:
+        """Numbers that look like codes for missing values."""
+        return self._extremes.suspects() if self._knows_extremes else []
+
+
+def _finite(limits: Limits) -> Limits:
+    """Limits, (1, 0) where there was no number: files hold finite numbers only."""
+    known = limits[0] <= limits[1]
+    return np.where(known, limits, np.array([[1.0], [0.0]]))

@@ -110,6 +110,7 @@ def fit_stream(
     on_block: Callable[[Progress], object] | None = None,
     passes: Passes | None = None,
     learn: Learn = learn_block,
+    watch: Callable[[Rows], object] | None = None,
     block_rows: int | None = None,
 ) -> FitPosition:
     """Let a learner learn by passes over a source.
@@ -146,6 +147,8 @@ def fit_stream(
         Notified of each pass.
     learn : Learn, default=learn_block
         How to learn from blocks that are not rows.
+    watch : callable or None, default=None
+        Called with each block of rows of the first pass, once it was learned from.
     block_rows : int or None, default=None
         Rows of a block, rounded up to a multiple of the batch size. None is some 4 MB; of a pipe
         it is fewer, so that few rows are lost with it.
@@ -178,6 +181,7 @@ def fit_stream(
             point,
             sample,
             block_rows,
+            watch,
         )
         idle_before = source.on_idle
         try:
@@ -199,12 +203,13 @@ class _Fit:
         self, learner: Learner, source: Source, max_iter: int, tol: float, shuffle: bool | str,
         rng: np.random.RandomState, saver: Checkpoints,
         on_block: Callable[[Progress], object] | None, learn: Learn, point: _Point,
-        sample: RowSample, block_rows: int | None,
+        sample: RowSample, block_rows: int | None, watch: Callable[[Rows], object] | None,
     ) -> None:  # fmt: skip
         self._learner, self._source, self._saver = learner, source, saver
         self._max_iter, self._tol, self._shuffle = max_iter, tol, shuffle
         self._rng, self._on_block, self._learn = rng, on_block, learn
         self.point, self._sample, self._block_rows = point, sample, block_rows
+        self._watch = watch
 
     def run(self, passes: Passes | None) -> None:
         self._rng.set_state(self.point.position.random)
@@ -256,6 +261,8 @@ class _Fit:
                 rows = block if self._learn is learn_block else None
                 with errors_about(self._source, rows, position):
                     unseen = self._learn(self._learner, block, unseen)
+                if self._watch is not None and rows is not None and place.number == 1:
+                    self._watch(rows)
                 place = replace(place, position=position, unseen=unseen)
                 self._sample.apply(self.point.changes)
                 changes = NO_CHANGES if rows is None else self._sample.changes(rows)

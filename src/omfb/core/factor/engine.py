@@ -257,6 +257,10 @@ class FactorEngine:
         """Which features held only integers."""
         return state.features.integer
 
+    def unobserved_features(self, state: State) -> NDArray[np.bool_]:
+        """Which features were never observed."""
+        return ~state.features.known & (state.features.pending_moments[0] == 0.0)
+
     def describe(self, state: State) -> dict[str, Any]:
         """See `Engine.describe`."""
         error, temporal = self.recent_error(state), state.temporal

@@ -1,0 +1,69 @@
+"""A source in whose rows some numbers stand for missing values."""
+
+from collections.abc import Callable
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from .base import Blocks, Position, Source
+
+COPIED = (
+    "name", "n_features", "feature_names", "column_names", "dtype", "n_rows", "share",
+    "rereadable", "worth_prefetching", "path", "notes", "times",
+)  # fmt: skip
+
+
+class MarkedSource(Source):
+    """The rows of another source with NaN in place of some numbers.
+
+    Parameters
+    ----------
+    source : Source
+    mark : callable
+        Replaces the numbers in a block of rows.
+    numbers : JSON value
+        The numbers, for the fingerprint.
+    """
+
+    def __init__(self, source: Source, mark: Callable[[Any], Any], numbers: Any) -> None:
+        self._source, self._mark, self._numbers = source, mark, numbers
+        for name in COPIED:
+            setattr(self, name, getattr(source, name))
+
+    def blocks(
+        self,
+        length: int,
+        shuffle: bool | str,
+        rng: np.random.RandomState,
+        position: Position = None,
+    ) -> Blocks:
+        """See `Source.blocks`."""
+        self._source.on_idle = self.on_idle
+        with closing(self._source.blocks(length, shuffle, rng, position)) as blocks:
+            for rows, after in blocks:
+                yield self._mark(rows), after
+
+    def fraction(self, position: Position) -> float | None:
+        """See `Source.fraction`."""
+        return self._source.fraction(position)
+
+    def fingerprint(self) -> dict[str, Any]:
+        """See `Source.fingerprint`."""
+        return {**self._source.fingerprint(), "missing": self._numbers}
+
+    def starts(self, count: int) -> list[Position]:
+        """See `Source.starts`."""
+        return self._source.starts(count)
+
+    def check_position(self, position: Position) -> None:
+        """See `Source.check_position`."""
+        self._source.check_position(position)
+
+    def row_number(self, block_length: int, position: Position, at: int) -> int | None:
+        """See `Source.row_number`."""
+        return self._source.row_number(block_length, position, at)
+
+    def close(self) -> None:
+        """See `Source.close`."""
+        self._source.close()
