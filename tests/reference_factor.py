@@ -107,3 +107,41 @@ def smoothed(C, phi, one, Y):
         covariance += np.kron(ar_covariance(coefficient, n), np.outer(C[:, j], C[:, j]))
     means, variances = condition(mean, covariance, Y.ravel())
     return means.reshape(n, m), variances.reshape(n, m)
+
+
+def leave_one_out_errors(C, one, y):
+    """Error of each observed entry, predicted by a code from the other entries of its row."""
+    r, seen = C.shape[1] - 1, ~np.isnan(y)
+    errors = np.full(len(y), np.nan)
+    for i in np.flatnonzero(seen):
+        rest = seen.copy()
+        rest[i] = False
+        B = C[rest, :r]
+        x = np.linalg.solve(B.T @ B + np.eye(r), B.T @ (y[rest] - one * C[rest, r]))
+        errors[i] = y[i] - C[i, :r] @ x - one * C[i, r]
+    return errors
+
+
+def page_alarms(z, window, burn_in, clip, slack, limit):
+    """Page's test in both directions, with a mean and a variance that follow; rows of alarms."""
+    alarms, n = [], 0
+    mean = variance = running = running_variance = up = down = 0.0
+    for t, value in enumerate(z):
+        if n >= burn_in:
+            u = np.clip((value - mean) / np.sqrt(max(variance, 1.0)), -clip, clip)
+            value = mean + np.sqrt(max(variance, 1.0)) * u
+            u /= np.sqrt(max(1.0, 63.0 * running_variance / variance))
+            up, down = max(0.0, up + u - slack), max(0.0, down - u - slack)
+        weight = max(3.0 / (n + 3.0), 1.0 / window)
+        before = value - mean
+        mean += weight * before
+        variance += weight * (before * (value - mean) - variance)
+        running += (value - mean - running) / 32.0
+        square = min(running**2, 4.0 * max(running_variance, variance / 63.0))
+        running_variance += weight * (square - running_variance)
+        n += 1
+        if max(up, down) > limit:
+            alarms.append(t)
+            n = 0
+            mean = variance = running = running_variance = up = down = 0.0
+    return alarms

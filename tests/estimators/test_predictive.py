@@ -263,9 +263,16 @@ def test_a_drift_shows_in_the_recent_error(rng):
     before, after = rows(rng, 3000), rows(rng, 1000)
     model = OnlineFactorAnalysis(random_state=0).partial_fit(before)
     error, overall = model.recent_error_, model.prequential_error_
-    model.partial_fit(5.0 + 3.0 * after[:, ::-1])
-    assert model.recent_error_ > 1.5 * error
-    assert model.recent_error_ > model.prequential_error_ > 0.9 * overall
+    assert len(model.drift_) == 0
+    after = 5.0 + 3.0 * after[:, ::-1]
+    for row in after[:20]:
+        model.partial_fit(row)
+    risen = model.recent_error_
+    assert risen > 2.0 * error
+    assert 3000 < model.drift_[0] <= 3020
+    model.partial_fit(after[20:])
+    assert model.recent_error_ < 0.5 * risen
+    assert model.prequential_error_ > 0.9 * overall
 
 
 @pytest.mark.parametrize("missing", [0.0, 0.1])
@@ -301,7 +308,7 @@ def test_the_error_of_a_short_table_is_not_that_of_a_few_rows(seed):
 def test_a_drift_after_a_fit_shows_in_the_recent_error(rng):
     model = OnlineFactorAnalysis(random_state=0).fit(rows(rng, 500))
     error = model.recent_error_
-    model.partial_fit(rows(rng, 1000))  # of other atoms
+    model.partial_fit(rows(rng, 50))  # of other atoms
     assert model.recent_error_ > 1.5 * error
 
 

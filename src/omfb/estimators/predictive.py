@@ -41,7 +41,7 @@ class PredictiveFactorizer(BaseFactorizer):
 
     _engine: ClassVar[FactorEngine] = FACTOR
 
-    forget_factor: float
+    forget_factor: float | str
     center: bool
     scale: bool
     noise: str
@@ -280,8 +280,17 @@ class PredictiveFactorizer(BaseFactorizer):
 
     @property
     def recent_error_(self) -> float:
-        """As `prequential_error_`, of the last rows only: it rises when the data change."""
+        """Relative error of the last 50 or so rows, each entry predicted from the rest of its row.
+
+        It is known before a row is learned, and follows every row: it rises when the data change,
+        and comes down when the model has learned the change.
+        """
         return self._engine.recent_error(self.learner_.state)
+
+    @property
+    def drift_(self) -> NDArray[np.int64]:
+        """Rows, counted from 1, at which a change was noticed: the last 32 of them."""
+        return self._engine.alarms(self.learner_.state)
 
     @property
     def residuals_(self) -> NDArray[np.float64]:

@@ -47,7 +47,7 @@ ARRAYS = [
     "C", "v", "center", "scale", "noise_std", "basis_change", "G", "Sigma", "S_inverse",
     "inverse_coverage", "S", "code_cov_sum", "counts", "residual_sums", "histogram", "sse", "masks",
     "votes", "n_dropped", "run_length", "known", "pending_moments", "integer", "constant", "varied",
-    "constant_value", "C_batch",
+    "constant_value", "C_batch", "memory",
 ]  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def array_of(state, name):
 
 def test_every_array_of_a_state_is_listed_here(state):
     arrays = {k.split(".")[-1] for k, v in leaves(state).items() if isinstance(v, np.ndarray)}
-    assert arrays == set(ARRAYS)
+    assert arrays == {*ARRAYS, "alarms"}  # of which there may be any number
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -109,6 +109,10 @@ def changed(array, at, value):
         (lambda s: {"sse": s.holdout.sse - 1e9}, "below zero"),
         (lambda s: {"votes": np.array([-1.0, 0.0, 0.0])}, "votes"),
         (lambda s: {"n_seen": -1}, "count"),
+        (lambda s: {"memory": s.drift.memory - 1e9}, "negative"),
+        (lambda s: {"alarms": np.array([3, 2])}, "alarms"),
+        (lambda s: {"alarms": np.array([10**9])}, "alarms"),
+        (lambda s: {"origin": 10**9}, "forgotten"),
         (lambda s: {"n_entries": 2**62}, "count"),
         (lambda s: {"n_scored": -5}, "count"),
         (lambda s: {"pass_rows": -1}, "count"),

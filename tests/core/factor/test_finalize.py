@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from omfb.core.factor.config import FactorConfig
+from omfb.core.factor.drift import end_fit
 from omfb.core.factor.finalize import finalize, sample_rows
 from omfb.core.factor.init import init
 from omfb.core.factor.rank import active_components
@@ -24,7 +25,7 @@ def test_a_long_complete_stream_ends_as_it_is():
     state = evolve(learned(X, GIVEN), pass_rows=5000)
     assert sample_rows(6) < 5000
     after = finalize(state, not_asked, not_asked)
-    assert_identical(after, evolve(end_batch(state), pass_rows=0))
+    assert_identical(after, end_fit(evolve(end_batch(state), pass_rows=0)))
 
 
 def test_rows_after_a_fit_are_new_ones():

@@ -33,7 +33,7 @@ def coded(C, Sigma, shares, Y, limit=None, one=1.0):
     dropped, weights = np.zeros(len(rows.values), bool), np.linspace(0.5, 1.0, n)
     code_rows(
         C, C.T @ C, Sigma, 1.0 / shares, limit, *rows, 0, n, np.empty((0, R)), np.empty(0), X,
-        covariances, total, weights, residual, dof, dropped,
+        covariances, total, weights, residual, dof, dropped, np.ones(m), 0, np.empty((0, 2)),
     )  # fmt: skip
     np.testing.assert_allclose(total, np.einsum("t,tij->ij", weights, covariances))
     gone = np.zeros((n, m), bool)

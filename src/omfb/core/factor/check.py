@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 
 from ..conformal import N_BINS
+from ..linalg.drift import COUNT, DOWN, MEMORY, RUNNING_VARIANCE, UNIT, UP, VARIANCE
 from ..require import require
-from .state import FeaturePosterior, State, Temporal
+from .drift import MOST_ALARMS
+from .state import Drift, FeaturePosterior, State, Temporal
 from .univariate import DISTANCES
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -39,6 +41,7 @@ def check_state(state: State) -> None:
     require(masks.ndim == 2 and masks.shape[1] == m, "masks do not fit")
     require(masks.dtype == np.bool_ and len(masks) > 0, "masks are none")
     _check_ranges(state)
+    _check_drift(state.drift, state.n_seen)
     if state.temporal is not None:
         _check_temporal(state.temporal, m, r)
     if state.posterior is not None:
@@ -60,6 +63,19 @@ def _check_ranges(state: State) -> None:
     most = state.config.components_for(len(params.C))
     require(state.n_components <= most, "more components than it may have")
     require(bool((np.diagonal(stats.S) > 0.0).all()), "a precision that is not above zero")
+
+
+def _check_drift(drift: Drift, n_seen: int) -> None:
+    _check_floats(drift, memory=(MEMORY,))
+    memory, alarms = drift.memory, drift.alarms
+    require(bool((memory[[COUNT, VARIANCE, RUNNING_VARIANCE, UNIT, UP, DOWN]] >= 0.0).all()),
+            "a memory of errors that is negative")  # fmt: skip
+    require(alarms.ndim == 1 and alarms.dtype == np.int64, "alarms that are no rows")
+    require(len(alarms) <= MOST_ALARMS, "too many alarms")
+    rising = bool((np.diff(alarms) > 0).all())
+    within = len(alarms) == 0 or (alarms[0] > 0 and alarms[-1] <= n_seen)
+    require(rising and bool(within), "alarms at rows that it has not seen")
+    require(0 <= drift.origin <= n_seen, "a past that was forgotten in the future")
 
 
 def _check_temporal(temporal: Temporal, m: int, r: int) -> None:

@@ -17,8 +17,9 @@ class FactorConfig:
     n_components : int or None
         Upper bound; components that the data do not need are switched off. None is
         `components_for`.
-    forget_factor : float
-        Weight that the past keeps with each new row: 0.5 to 1 (nothing is forgotten).
+    forget_factor : float or "auto"
+        Weight that the past keeps with each new row: 0.5 to 1 (nothing is forgotten). "auto" is 1
+        until a change is noticed; then most of the past is forgotten.
     center, scale : bool
         Whether a mean is learned, and whether features are measured in standard deviations of
         their own.
@@ -34,7 +35,7 @@ class FactorConfig:
     """
 
     n_components: int | None = None
-    forget_factor: float = 1.0
+    forget_factor: float | str = 1.0
     center: bool = True
     scale: bool = True
     noise: str = "diagonal"
@@ -43,13 +44,24 @@ class FactorConfig:
     hyper: Hyper = field(default_factory=Hyper)
 
     def __post_init__(self) -> None:
-        given = checked_number("forget_factor", self.forget_factor, *FORGET_FACTOR)
-        object.__setattr__(self, "forget_factor", given)
+        if not (isinstance(self.forget_factor, str) and self.forget_factor == "auto"):
+            given = checked_number("forget_factor", self.forget_factor, *FORGET_FACTOR)
+            object.__setattr__(self, "forget_factor", given)
         if self.n_components is not None:
             count = checked_count("n_components", self.n_components, "how many at most")
             object.__setattr__(self, "n_components", count)
         if not isinstance(self.noise, str) or self.noise not in NOISES:
             raise ValueError(f"noise must be 'isotropic' or 'diagonal', got {shown(self.noise)}.")
+
+    @property
+    def forgets_at_alarms(self) -> bool:
+        """Whether a change that is noticed makes the model forget."""
+        return self.forget_factor == "auto"
+
+    @property
+    def fixed_forget_factor(self) -> float:
+        """Weight that the past keeps with each row, whether or not a change is noticed."""
+        return 1.0 if isinstance(self.forget_factor, str) else self.forget_factor
 
     def components_for(self, n_features: int) -> int:
         """Upper bound on the components of a model of `n_features`.
@@ -64,4 +76,4 @@ class FactorConfig:
         return max(1, min(n_features - 1, usual, 100))
 
 
-FORGET_FACTOR = ("between 0.5 and 1", "0.99 keeps about 100 rows, 1 all", 0.5, 1.0)
+FORGET_FACTOR = ("between 0.5 and 1", "0.99 keeps about 100 rows, 1 all; or 'auto'", 0.5, 1.0)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..linalg.drift import leave_one_out_complete
 from ..linalg.posterior import code_rows, count_systems, spread_rows, spread_rows_own
 from ..linalg.small import invert
 from ..linalg.threads import MOST_PIECES, in_threads
@@ -35,21 +36,25 @@ class Codes(NamedTuple):
     """(q, r, r), or (1, r, r) if all rows share one; empty unless `keep_covariances`."""
     dropped: NDArray[np.bool_]
     """Entries dropped as outliers, in the order of `Whitened.entries`; may be empty."""
+    left_out: Matrix
+    """(q, 2): mean squared leave-one-out errors and deviations from the mean, in units of
+    `Params.scale`; empty unless `leave_out`."""
 
 
 def encode_rows(
     state: State, rows: Whitened, weights: Vector | None = None, *, limit: float | None = None,
-    keep_covariances: bool = False, workspace: Room | None = None,
+    keep_covariances: bool = False, leave_out: bool = False, workspace: Room | None = None,
 ) -> Codes:  # fmt: skip
     """Codes of rows by the dictionary of their batch; `weights` are those of `cov_sum`.
 
     Codes of complete rows are written into `workspace`, if there is one.
     """
+    left_out = np.zeros((len(rows) if leave_out else 0, 2))
     weights = np.ones(len(rows)) if weights is None else weights
     if rows.complete and limit is None:
         assert rows.values is not None
-        return _complete(state, rows.values, weights, keep_covariances, workspace)
-    return _each(state, rows, weights, limit, keep_covariances)
+        return _complete(state, rows.values, weights, keep_covariances, left_out, workspace)
+    return _each(state, rows, weights, limit, keep_covariances, left_out)
 
 
 def complete_system(state: State) -> tuple[Matrix, Vector]:
@@ -62,8 +67,9 @@ def complete_system(state: State) -> tuple[Matrix, Vector]:
 
 
 def _complete(
-    state: State, Y: NDArray[Any], weights: Vector, keep_covariances: bool, workspace: Room | None
-) -> Codes:
+    state: State, Y: NDArray[Any], weights: Vector, keep_covariances: bool, left_out: Matrix,
+    workspace: Room | None,
+) -> Codes:  # fmt: skip
     """Rows that share one system, by two products."""
     r, (q, m) = state.n_components, Y.shape
     H, pulled = complete_system(state)
@@ -83,15 +89,25 @@ def _complete(
         left -= P
         residual[here] += np.einsum("ij,ij->i", x, left)
     free = m - min(float((H * state.batch.G[:r, :r]).sum()), 0.98 * m)
+    if len(left_out):
+        C = state.coding
+        leverages = np.sum((C[:, :r] @ H.astype(C.dtype)) * C[:, :r], axis=1, dtype=np.float64)
+        leave_one_out_complete(C, leverages, Y, X, unit_sizes(state), state.n_seen, left_out)
     return Codes(
         X, float(weights.sum()) * H, np.maximum(residual, 0.0), np.full(q, free),
-        H[None] if keep_covariances else np.empty((0, r, r)), np.zeros(0, bool),
+        H[None] if keep_covariances else np.empty((0, r, r)), np.zeros(0, bool), left_out,
     )  # fmt: skip
 
 
+def unit_sizes(state: State) -> Vector:
+    """The noise of each feature in units of its scale, in which errors are reported."""
+    return state.params.noise_std / state.params.scale
+
+
 def _each(
-    state: State, rows: Whitened, weights: Vector, limit: float | None, keep_covariances: bool
-) -> Codes:
+    state: State, rows: Whitened, weights: Vector, limit: float | None, keep_covariances: bool,
+    left_out: Matrix,
+) -> Codes:  # fmt: skip
     """Rows with a system each."""
     C, batch = state.coding.astype(np.float64, copy=False), state.batch
     q, r, entries = len(rows), state.n_components, rows.entries
@@ -105,12 +121,14 @@ def _each(
     covariances = np.empty((q if keep_covariances else 0, r, r))
     dropped = np.zeros(len(entries.values), bool)
     totals: list[tuple[int, Matrix]] = []
+    sizes = unit_sizes(state)
 
     def part(first: int, last: int) -> None:
         total = np.zeros((r, r))
         code_rows(
             C, batch.G, batch.Sigma, batch.inverse_coverage, limit, *entries, first, last, P,
-            energies, X, covariances, total, weights, residual, dof, dropped,
+            energies, X, covariances, total, weights, residual, dof, dropped, sizes, state.n_seen,
+            left_out,
         )  # fmt: skip
         totals.append((first, total))
 
@@ -118,7 +136,7 @@ def _each(
     most_pieces = min(MOST_PIECES, max(systems, q // ROWS_OF_A_PIECE))
     in_threads(part, q, len(entries.values) * r * r, most_pieces)
     cov_sum = sum((part for _, part in sorted(totals, key=itemgetter(0))), np.zeros((r, r)))
-    return Codes(X, cov_sum, residual, dof, covariances, dropped)
+    return Codes(X, cov_sum, residual, dof, covariances, dropped, left_out)
 
 
 def predictive_variances(

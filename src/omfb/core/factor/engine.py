@@ -248,8 +248,12 @@ class FactorEngine:
         """How many entries of each feature counted as outliers."""
         return state.outliers.n_dropped.copy()
 
+    def alarms(self, state: State) -> NDArray[np.int64]:
+        """Numbers of the rows, from 1, at which a change was noticed."""
+        return state.drift.alarms.copy()
+
     def recent_error(self, state: State) -> float:
-        """Relative error of held-out entries of the last rows; NaN before there are any."""
+        """Relative leave-one-out error of the last rows; NaN before there are any."""
         residual, energy = state.holdout.sse[1]
         return float(np.sqrt(residual / energy)) if energy > 0.0 else float("nan")
 

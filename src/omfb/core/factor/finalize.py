@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .calibrate import calibrate, refine_and_calibrate
+from .drift import end_fit
 from .feature_posterior import is_narrow, prune, solve_complete, too_wide
 from .state import State, evolve
 from .step import end_batch
@@ -38,5 +39,5 @@ def finalize(state: State, sample: Callable[[], Any], last_rows: Callable[[], An
         state = refine_and_calibrate(state, sample())
     elif state.schedule.has_missing:
         state = calibrate(prune(state), sample())
-    state = evolve(state, pass_rows=0)  # rows that come from now on are new ones
+    state = end_fit(evolve(state, pass_rows=0))  # rows that come from now on are new ones
     return fit_temporal(state, last_rows()) if state.config.temporal else state

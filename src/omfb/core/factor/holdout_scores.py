@@ -48,10 +48,7 @@ def score(state: State, rows: HoldoutRows | None) -> State:
     histogram = np.prod(fades) * state.holdout.histogram
     histogram += binned(np.abs(errors) / np.sqrt(variance), (left * weight)[owner])
     now = [weight * np.bincount(owner, (e * size) ** 2, n) for e in (errors, of_mean)]
-    fade = 1.0 - 1.0 / state.config.hyper.recent_rows
-    recent = fade**n * state.holdout.sse[1]
-    recent += [float(np.sum(fade ** (n - 1 - position) * e)) for e in now]
-    sse = np.array([state.holdout.sse[0] + np.sum(now, axis=1), recent])
+    sse = np.array([state.holdout.sse[0] + np.sum(now, axis=1), state.holdout.sse[1]])
     votes = state.outliers.votes
     if state.outliers.detect:
         votes = _add_votes(state, C, rows, given, codes.X)

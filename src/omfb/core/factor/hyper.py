@@ -58,7 +58,23 @@ class Hyper:
     holdout_share: float = 0.25
     """Share of a row that is held out where the head has no pattern of missing entries."""
     recent_rows: float = 50.0
-    """Scored rows after which an error has lost most of its weight in `recent_error_`."""
+    """Rows after which an error has lost most of its weight in `recent_error_`."""
+
+    # -- drift (drift.py) ------------------------------------------------------------------
+    drift_window: float = 1000.0
+    """Rows that say what is usual: slower changes are not noticed, more would notice them late."""
+    drift_burn_in: float = 100.0
+    """Rows before the first alarm, and after each one: what is usual must be known."""
+    drift_floor: float = 0.03
+    """Changes of the noise by less than about this share do not count, in rows of any width."""
+    drift_clip: float = 3.0
+    """Deviations that one row counts for at most: an alarm takes several rows."""
+    drift_slack: float = 0.5
+    """Deviations by which rows must be off on average to add up."""
+    drift_limit: float = 10.0
+    """Sum at which there is an alarm."""
+    drift_rows_left: float = 20.0
+    """What the past counts for after an alarm, if it is forgotten, in rows."""
 
     # -- outliers (robust.py) --------------------------------------------------------------
     clip_limit: float = 12.0

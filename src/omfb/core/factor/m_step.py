@@ -15,6 +15,7 @@ import numpy as np
 
 from ..conformal import rescaled
 from ..linalg.rows import gram
+from .drift import rescaled as rescaled_drift
 from .features import admit_features
 from .rank import switched_off_variance
 from .schedule import fading, update_rows
@@ -33,7 +34,7 @@ def m_step(state: State, *, shrink: bool = True) -> State:
     """The state after an M-step, in which weak components may shrink; the next one is scheduled."""
     params, stats, schedule = state.params, state.stats, state.schedule
     m, r = len(params.C), state.n_components
-    until_next = update_rows(schedule.n_seen, r, schedule.batch_left, state.config)
+    until_next = update_rows(state.age, r, schedule.batch_left, state.config)
     if not stats.residual_dof > 0.0:  # nothing was observed
         return admit_features(evolve(state, C_batch=None, G=gram(params.C), update_left=until_next))
     change = _noise_change(state)
@@ -63,7 +64,7 @@ def m_step(state: State, *, shrink: bool = True) -> State:
         residual_energy=stats.residual_energy / shared_variance(state),
         fade=fade, head_start=head_start, update_left=until_next,
         histogram=rescaled(state.holdout.histogram, 1.0 / usual),
-        basis_change=params.basis_change @ T,
+        basis_change=params.basis_change @ T, drift=rescaled_drift(state.drift, change),
     )  # fmt: skip
     return admit_features(after)
 

@@ -175,9 +175,9 @@ def _typical(change: Vector) -> float:
 
 def _check(start: State, part: State) -> None:
     forget_factor = start.config.forget_factor
-    if forget_factor < 1.0:
+    if forget_factor != 1.0:
         raise MergeError(
-            f"with forget_factor={forget_factor:g} old rows are forgotten, and rows of several "
+            f"with forget_factor={forget_factor!r} old rows are forgotten, and rows of several "
             f"models have no common order: only models with forget_factor=1 can be merged"
         )
     if not np.array_equal(start.features.known, part.features.known):

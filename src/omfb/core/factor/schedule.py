@@ -11,14 +11,18 @@ from .config import FactorConfig
 BATCH_OF_WINDOW = 0.25
 
 
-def batch_rows(n_seen: int, has_missing: bool, config: FactorConfig) -> int:
-    """Rows of a batch that begins after `n_seen`."""
+def batch_rows(
+    n_seen: int, has_missing: bool, config: FactorConfig, forget_factor: float | None = None
+) -> int:
+    """Rows of a batch that begins after `n_seen`; by default with the config's forget factor."""
+    if forget_factor is None:
+        forget_factor = config.fixed_forget_factor
     hyper = config.hyper
     first, last = hyper.first_batch, hyper.last_batch
     least, most = (first, last) if has_missing else (last, hyper.longest_batch)
     rows = min(max(int(n_seen * hyper.batch_fraction) // first * first, least), most)
-    if config.forget_factor < 1.0:
-        rows = min(rows, max(1, round(BATCH_OF_WINDOW / (1.0 - config.forget_factor))))
+    if forget_factor < 1.0:
+        rows = min(rows, max(1, round(BATCH_OF_WINDOW / (1.0 - forget_factor))))
     return rows
 
 
@@ -31,7 +35,7 @@ def update_rows(n_seen: int, n_components: int, batch: int, config: FactorConfig
     hyper = config.hyper
     least, most = (max(hyper.least_update, each * n_components) for each in hyper.update_rows)
     rows = min(max(n_seen // 4, least), most)
-    if config.forget_factor == 1.0:
+    if config.fixed_forget_factor == 1.0:
         rows = max(rows, n_seen // 16)
     return -(-rows // batch) * batch
 

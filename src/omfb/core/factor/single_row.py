@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from ..linalg.posterior import code_rows
 from ..linalg.rows import check_finite_step
 from ..linalg.single_row import learn_row, list_row
+from .drift import follow_rows, follows
+from .e_step import unit_sizes
 from .features import LEAST_FREEDOM, mark_fractions
-from .state import Batch, Params, Schedule, State
+from .state import Batch, Holdout, Params, Schedule, State
 from .stats import Matrix, Stats
 from .whiten import HeldOut
 
@@ -59,11 +61,18 @@ def learn_single(
     cov_sum = keep * stats.code_cov_sum
     codes, residual, dof = np.zeros((1, R)), np.zeros(1), np.zeros(1)
     codes[0, -1] = state.one
+    new = follows(state)
+    left_out = np.zeros((1 if new else 0, 2))
     code_rows(
         C_batch, batch.G, batch.Sigma, batch.inverse_coverage, None, np.array([0, count]), listed,
         values, 0, 1, NO_PRODUCTS, NO_ENERGIES, codes, np.empty((0, R - 1, R - 1)), cov_sum,
-        np.array([share]), residual, dof, np.zeros(count, bool),
+        np.array([share]), residual, dof, np.zeros(count, bool), unit_sizes(state), state.n_seen,
+        left_out,
     )  # fmt: skip
+    holdout, drift = state.holdout, state.drift
+    if new:
+        _, sse, drift = follow_rows(state, residual, dof, left_out)
+        holdout = Holdout(holdout.masks, holdout.histogram, holdout.n_scored, sse)
     mine = reuse and batch.C_batch is not None
     C = params.C if mine else params.C.copy()
     S, S_inverse = stats.S.copy(), batch.S_inverse.copy()
@@ -90,6 +99,6 @@ def learn_single(
             schedule.update_left - 1, schedule.fade, schedule.head_start, schedule.has_missing,
             schedule.pass_rows,
         ),
-        state.holdout, state.outliers, state.features, state.temporal,
+        holdout, state.outliers, state.features, state.temporal, None, drift,
     )  # fmt: skip
     return mark_fractions(after, X), codes

@@ -10,12 +10,13 @@ of them. The last entry of a code is 1, and the last column of C is the mean. Tr
 read-only.
 """
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..linalg.drift import MEMORY
 from .config import FactorConfig
 from .stats import Matrix, Stats, Vector
 
@@ -241,6 +242,25 @@ class FeaturePosterior:
 
 
 @dataclass(frozen=True, slots=True)
+class Drift:
+    """Whether rows still look as they did (`drift.py`).
+
+    Attributes
+    ----------
+    memory : ndarray of shape (8,)
+        What Page's test remembers, see `linalg/drift.py`.
+    alarms : ndarray of shape (n_alarms,)
+        Numbers of the rows at which it has raised an alarm, the last ones.
+    origin : int
+        Rows before the last time that the past was forgotten.
+    """
+
+    memory: Vector = field(default_factory=lambda: np.zeros(MEMORY))
+    alarms: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    origin: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Everything the next step needs.
 
@@ -256,6 +276,8 @@ class State:
         If rows are consecutive in time.
     posterior : FeaturePosterior or None
         If a fit has refined each feature by itself.
+    drift : Drift
+        See its class.
     """
 
     config: FactorConfig
@@ -269,6 +291,7 @@ class State:
     features: Features
     temporal: Temporal | None = None
     posterior: FeaturePosterior | None = None
+    drift: Drift = field(default_factory=Drift)
 
     @property
     def C(self) -> NDArray[Any]:  # noqa: N802
@@ -279,6 +302,11 @@ class State:
     def n_seen(self) -> int:
         """Rows so far."""
         return self.schedule.n_seen
+
+    @property
+    def age(self) -> int:
+        """Rows since the past was last forgotten."""
+        return self.schedule.n_seen - self.drift.origin
 
     @property
     def n_components(self) -> int:
@@ -307,17 +335,17 @@ class State:
 
     def keep(self, n: int) -> Vector:
         """What each of the next n rows leaves of the past."""
-        rows = self.schedule.n_seen + np.arange(1.0, n + 1.0)
+        rows = self.age + np.arange(1.0, n + 1.0)
         if self.schedule.pass_rows > 0:  # rows that come again are no new evidence
             rows = np.minimum(rows, self.config.hyper.max_passes_weight * self.schedule.pass_rows)
         after = rows + self.schedule.head_start
-        kept: Vector = self.config.forget_factor * (1.0 - self.schedule.fade / after)
+        kept: Vector = self.config.fixed_forget_factor * (1.0 - self.schedule.fade / after)
         return kept
 
 
 _GROUPS = {
     "params": Params, "batch": Batch, "stats": Stats, "schedule": Schedule, "holdout": Holdout,
-    "outliers": Outliers, "features": Features,
+    "outliers": Outliers, "features": Features, "drift": Drift,
 }  # fmt: skip
 _GROUP_OF = {each.name: name for name, group in _GROUPS.items() for each in fields(group)}
 

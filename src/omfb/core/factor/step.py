@@ -21,6 +21,7 @@ from ..info import Info
 from ..linalg.rows import check_finite_step, gram
 from ..linalg.workspace import Room
 from .dictionary import MOSTLY, update_dictionary
+from .drift import follow_rows, follows, forget, is_alarmed
 from .e_step import ROWS, Codes, encode_rows
 from .features import (
     degrees_of_freedom,
@@ -66,8 +67,10 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
         here = slice(at, at + min(state.schedule.batch_left, state.schedule.update_left))
         mine = reuse or state.params.C is not given
         state, X_codes = _learn_rows(state, X[here], mine, space)
-        codes[here] = X_codes[:, :-1]
-        at = here.stop
+        codes[at : at + len(X_codes)] = X_codes[:, :-1]
+        at += len(X_codes)
+        if state.config.forgets_at_alarms and is_alarmed(state):
+            state = forget(state)
         if state.schedule.batch_left == 0 or state.schedule.update_left == 0:
             state = next_batch(state)
     return state, codes, Info(*(state.holdout.sse[0] - sse).tolist())
@@ -86,13 +89,21 @@ def next_batch(state: State, *, shrink: bool = True) -> State:
     has_missing = schedule.has_missing or schedule.n_entries < schedule.n_seen * len(C)
     state = evolve(
         update_outlier_policy(state), has_missing=has_missing,
-        batch_left=batch_rows(schedule.n_seen, has_missing, state.config),
+        batch_left=_next_batch_rows(state, has_missing),
         inverse_coverage=coverage_of(state), constant=still_constant(state),
         varied=np.zeros_like(state.features.varied),
     )  # fmt: skip
     if schedule.update_left == 0:
         return m_step(state, shrink=shrink)
     return evolve(state, C_batch=None, G=gram(C), S_inverse=inverse(state.stats.S))
+
+
+def _next_batch_rows(state: State, has_missing: bool) -> int:
+    """Rows of the next batch: few while the model relearns what it has forgotten."""
+    forget_factor = state.config.fixed_forget_factor
+    if state.drift.origin > 0:
+        forget_factor *= float(state.keep(1)[0])
+    return batch_rows(state.age, has_missing, state.config, forget_factor)
 
 
 def end_batch(state: State) -> State:
@@ -110,7 +121,12 @@ def coverage_of(state: State) -> Vector:
 def _learn_rows(
     state: State, X: Any, reuse: bool, space: NDArray[Any] | None
 ) -> tuple[State, Matrix]:
-    """Learn from rows of one batch; also return their codes, which the next batch overwrites."""
+    """Learn from rows of one batch; also return their codes, which the next batch overwrites.
+
+    Rows after an alarm that makes the model forget are left to the next batch: there are fewer
+    codes then.
+    """
+    before = state
     held_out, scored = hold_out(state, X)
     state = score(state, scored)
     if is_ordinary(state, X):
@@ -126,7 +142,14 @@ def _learn_rows(
     weights = after * rows.shares
     limit = outlier_limit(state)
     n_entries = round(float(rows.shares.sum()) * len(state.params.C))
-    codes = encode_rows(state, rows, weights, limit=limit, workspace=CODES_SPACE)
+    codes = encode_rows(
+        state, rows, weights, limit=limit, leave_out=follows(state), workspace=CODES_SPACE
+    )
+    sse, drift = state.holdout.sse, state.drift
+    if follows(state):
+        n_rows, sse, drift = follow_rows(state, codes.residual, codes.dof, codes.left_out)
+        if n_rows < q:
+            return _learn_rows(before, X[:n_rows], reuse, space)
     if codes.dropped.any():
         state, rows = without_outliers(state, rows, codes)
     elif state.outliers.run_length.any():  # every observed entry fits
@@ -160,6 +183,8 @@ def _learn_rows(
         n_entries=schedule.n_entries + n_entries,
         batch_left=schedule.batch_left - q,
         update_left=schedule.update_left - q,
+        sse=sse,
+        drift=drift,
         posterior=None,  # a stream has one covariance for all features
     ), codes.X
 

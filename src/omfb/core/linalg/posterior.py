@@ -16,6 +16,7 @@ An entry i whose residual from the other entries of its row, e_i / (1 − c_iᵀ
 import numpy as np
 
 from .compiling import inner_jit, jit
+from .drift import leave_one_out
 from .observed import observed_gram, project
 from .small import dot, invert, multiply
 
@@ -26,7 +27,7 @@ FEW_OF = 20
 @jit
 def code_rows(
     C, G, Sigma, inverse_shares, limit, starts, features, values, first, last, P, energies,
-    X, covariances, total, weights, residual, freedom, dropped,
+    X, covariances, total, weights, residual, freedom, dropped, sizes, number, left_out,
 ):  # fmt: skip
     """Codes X (q, r + 1) of rows first to last; their last entry is given.
 
@@ -34,6 +35,8 @@ def code_rows(
     Where no limit is given nothing is dropped, nor is what would drop it compiled.
     Adds weights[t] A⁻¹ to `total`, and fills A⁻¹ itself where `covariances` has room for it; fills
     the residual energies and the degrees of freedom |Ω| − tr(A⁻¹G_Ω), and marks dropped entries.
+    Fills `left_out` (q, 2) where it has room, see `drift.leave_one_out`; row t has the number
+    `number` + t.
     """
     r = C.shape[1] - 1
     A = np.empty((r + 1, r + 1))
@@ -82,6 +85,8 @@ def code_rows(
             )
             n_seen -= n_dropped
             changed = n_dropped > 0  # H is that of fewer entries
+        if left_out.shape[0] > 0:
+            leave_one_out(C, H, seen, y, x, sizes, dropped[begin:end], number + t, u, left_out[t])
         residual[t] = max(left, 0.0)
         freedom[t] = n_seen - min(free, 0.98 * n_seen)
         for i in range(r):
