@@ -198,8 +198,8 @@ interpolation, too (omfb by windows, measured here; the best method, published):
 {shares}
 Published errors are those of the authors' logs and tables
 ([Awesome_Imputation](https://github.com/WenjieDu/Awesome_Imputation)). The data are `beijing.csv`
-of the package `qolmat` and `z_etth.txt` of `imputegap`. Means over {draws} draws of what is held out;
-seconds of one core for the fit and all windows. {machine}
+of the package `qolmat` and `z_etth.txt` of `imputegap`. Means over {draws} draws of what is held
+out; seconds of one core for the fit and all windows. {machine}
 """
 
 
