@@ -62,6 +62,25 @@ def test_intervals_of_young_streams_are_wide_until_rows_are_known(estimator):
         assert 0.83 < np.mean(held) < 0.99
 
 
+@PREDICTIVE
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_however_a_stream_is_cut_intervals_are_as_wide(estimator, missing):
+    rng = np.random.default_rng(0)
+    Y = rng.normal(size=(2000, 3)) @ rng.normal(size=(3, 12)) + 0.3 * rng.normal(size=(2000, 12))
+    X = np.where(rng.random(Y.shape) < missing, np.nan, Y)
+    hidden = np.where(rng.random((200, 12)) < 0.2, np.nan, Y[:200])
+    widths = []
+    for size in (2000, 700, 64):
+        model = estimator(random_state=0)
+        for start in range(0, len(X), size):
+            model.partial_fit(X[start : start + size])
+        low, high = model.interval(hidden, 0.9)
+        widths.append(high - low)
+    assert np.isfinite(widths[0]).all()
+    assert np.mean((low <= Y[:200]) & (Y[:200] <= high)) > 0.85
+    np.testing.assert_allclose(widths[1:], np.broadcast_to(widths[0], (2, 200, 12)), rtol=1e-6)
+
+
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_intervals_hold_what_they_say(level):
     shares = []

@@ -21,8 +21,8 @@ from .config import FactorConfig
 from .state import Flags, State
 from .whiten import HeldOut, pattern_of, select
 
-# The first rows that hold out are all scored, later ones one in so many: that costs less.
-SCORE_ALL, SCORE_EVERY = 100, 16
+# Of the first rows all that hold out are scored, of later ones one in so many: that costs less.
+SCORE_ALL, SCORE_EVERY = 800, 16
 # Scored rows of a pass that make its error worth reporting.
 ENOUGH_ROWS = 30
 # Patterns to choose from; of complete rows few, as rows with the same pattern share a system.
@@ -90,9 +90,10 @@ def held_out_of_head(X: Any, seen: Flags, masks: Flags, config: FactorConfig) ->
 
 def will_score(state: State) -> bool:
     """Whether another pass will score enough rows to report an error."""
-    scored = state.schedule.pass_rows / state.config.hyper.holdout_every
-    first = min(scored, max(SCORE_ALL - state.holdout.n_scored, 0))
-    return state.holds_out and first + (scored - first) / SCORE_EVERY >= ENOUGH_ROWS
+    first = min(state.schedule.pass_rows, max(SCORE_ALL - state.n_seen, 0))
+    later = state.schedule.pass_rows - first
+    scored = (first + later / SCORE_EVERY) / state.config.hyper.holdout_every
+    return state.holds_out and scored >= ENOUGH_ROWS
 
 
 def hold_out(
@@ -101,12 +102,12 @@ def hold_out(
     """Entries that rows must not learn from, and the rows to be scored by theirs."""
     if not state.holds_out:
         return [], None
-    every = 1 if state.holdout.n_scored < SCORE_ALL or score_all else SCORE_EVERY
     has_missing, n_masks = state.schedule.has_missing, len(state.holdout.masks)
     chosen, mask, rest = _choices(X, n_masks, state.config.hyper.holdout_every)
     if not chosen.any():
         return [], None
-    scored = rest % np.uint64(every) == 0
+    early = state.n_seen + np.arange(X.shape[0]) < SCORE_ALL
+    scored = score_all | early | (rest % np.uint64(SCORE_EVERY) == 0)
     which = np.flatnonzero(chosen & (scored | has_missing))
     if len(which) == 0:
         return [], None

@@ -238,7 +238,11 @@ def noise_dof(state: State) -> Vector | None:
 
     A posterior of each feature's own knows of its few entries already.
     """
-    dof: Vector = state.stats.residual_sums[1] - 1.0
+    stats = state.stats
+    if state.config.noise == "diagonal":
+        dof: Vector = stats.residual_sums[1] - 1.0
+    else:  # residuals of single features are not counted, and the first dictionary counts as rows
+        dof = np.minimum(stats.counts, state.n_seen) - 1.0
     if state.posterior is not None or dof.min() >= MANY_ENTRIES:
         return None
     return np.maximum(dof, 0.0)
