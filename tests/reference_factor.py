@@ -90,12 +90,13 @@ def condition(mean, covariance, y):
     return given, np.maximum(np.diagonal(covariance - gain @ covariance[seen]), 0.0)
 
 
-def ar_covariance(phi, n):
-    """Covariance (n, n) of a stationary AR(1) sequence of variance 1."""
-    return float(phi) ** np.abs(np.subtract.outer(np.arange(n), np.arange(n)))
+def ar_covariance(phi, n, steps=None):
+    """Covariance (n, n) of a stationary AR(1) sequence of variance 1, at some steps."""
+    steps = np.arange(n) if steps is None else steps
+    return float(phi) ** np.abs(np.subtract.outer(steps, steps))
 
 
-def smoothed(C, phi, one, Y):
+def smoothed(C, phi, one, Y, steps=None):
     """Mean and variance of every entry of consecutive rows, in units of the noise, given C.
 
     Each component of the codes is an AR(1) sequence of variance 1, and the noise is white.
@@ -104,7 +105,7 @@ def smoothed(C, phi, one, Y):
     mean = np.tile(one * C[:, -1], n)
     covariance = np.eye(n * m)
     for j, coefficient in enumerate(phi):
-        covariance += np.kron(ar_covariance(coefficient, n), np.outer(C[:, j], C[:, j]))
+        covariance += np.kron(ar_covariance(coefficient, n, steps), np.outer(C[:, j], C[:, j]))
     means, variances = condition(mean, covariance, Y.ravel())
     return means.reshape(n, m), variances.reshape(n, m)
 
@@ -145,3 +146,14 @@ def page_alarms(z, window, burn_in, clip, slack, limit):
             n = 0
             mean = variance = running = running_variance = up = down = 0.0
     return alarms
+
+
+def season_loadings(y, steps, frequencies, phi, prior):
+    """Generalized least squares of one series, with AR(1) errors of variance 1 and a ridge.
+
+    y has no missing entries; the constant comes first and is not penalized.
+    """
+    angles = 2.0 * np.pi * np.outer(steps, frequencies)
+    Z = np.hstack([np.ones((len(y), 1)), np.cos(angles), np.sin(angles)])
+    precision = np.linalg.inv(ar_covariance(phi, len(y), steps))
+    return np.linalg.solve(Z.T @ precision @ Z + np.diag(prior), Z.T @ precision @ y)

@@ -48,7 +48,7 @@ def test_scikit_learns_checks_pass(estimator, check):
 
 def without_finalize(patch):
     """The factor model ends a fit with the state of a stream."""
-    patch.setattr(FactorEngine, "finalize", lambda self, state, sample, last_rows: state)
+    patch.setattr(FactorEngine, "finalize", lambda self, state, sample, last_rows, times: state)
 
 
 @st.composite

@@ -387,7 +387,7 @@ class OtherEngine(broyden.BroydenEngine):
     def decode(self, state, codes):
         return codes * state.mean
 
-    def predict(self, state, rows, *, std):
+    def predict(self, state, rows, *, std, times=None):
         made = self.decode(state, self.encode(state, rows))
         return Prediction(np.where(np.isnan(rows), made, rows))
 

@@ -20,6 +20,8 @@ Rows = Any
 """ndarray or scipy.sparse matrix of shape (n_rows, n_features), float32 or float64."""
 Init = str | NDArray[Any]
 GetRows = Callable[[], Rows]
+Times = NDArray[np.float64] | None
+"""When each row came, in seconds since 1970, ascending; None if rows have no times."""
 
 
 class UnsupportedError(ValueError):
@@ -96,7 +98,7 @@ class Engine(Protocol[S, K]):
     def n_finalize_rows(self, n_features: int) -> int:
         """How many rows `finalize` may ask for; a shorter table is given in full."""
 
-    def finalize(self, state: S, sample: GetRows, last_rows: GetRows) -> S:
+    def finalize(self, state: S, sample: GetRows, last_rows: GetRows, times: Times = None) -> S:
         """The state at the end of a fit.
 
         Parameters
@@ -106,12 +108,14 @@ class Engine(Protocol[S, K]):
             Returns all rows in their order, or a sample of them.
         last_rows : callable
             Returns the last rows, in their order.
+        times : ndarray or None
+            When the last rows came.
         """
 
     def n_last_rows(self, config: K, n_features: int) -> int:
         """How many of the last rows a learner keeps for `resume_temporal`."""
 
-    def resume_temporal(self, state: S, last_rows: Matrix) -> S:
+    def resume_temporal(self, state: S, last_rows: Matrix, times: Times = None) -> S:
         """The state with its temporal part brought up to the last rows, which it has learned."""
 
     def with_config(self, state: S, config: K) -> S:
@@ -125,14 +129,14 @@ class Engine(Protocol[S, K]):
     def decode(self, state: S, codes: Matrix) -> Matrix:
         """Rows from codes, in the dictionary's type; infinite where they overflow it."""
 
-    def predict(self, state: S, rows: Rows, *, std: bool) -> Prediction:
+    def predict(self, state: S, rows: Rows, *, std: bool, times: Times = None) -> Prediction:
         """Rows with their missing entries filled, and standard deviations if `std`."""
 
     def sample(self, state: S, rows: Rows, n: int, rng: np.random.Generator) -> Matrix:
         """Joint draws of the missing entries, (n, n_rows, n_features)."""
 
-    def forecast(self, state: S, steps: int) -> Prediction:
-        """The rows that follow the last one, with standard deviations."""
+    def forecast(self, state: S, steps: int, times: Times = None) -> Prediction:
+        """The rows that follow the last one, or come at given times, with standard deviations."""
 
     def log_likelihood(self, state: S, rows: Rows) -> NDArray[np.float64]:
         """Log-likelihood of the observed entries of each row."""
@@ -187,7 +191,7 @@ class PointPredictions:
         """See `Engine.sample`."""
         raise no_uncertainty("draws")
 
-    def forecast(self, state: Any, steps: int) -> NoReturn:
+    def forecast(self, state: Any, steps: int, times: Times = None) -> NoReturn:
         """See `Engine.forecast`."""
         raise no_uncertainty("forecasts")
 

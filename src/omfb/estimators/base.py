@@ -48,7 +48,8 @@ from .rows import (
     numeric_names,
 )
 from .table import TableWatch
-from .times import Times, has_times, times_of
+from .time_index import time_index_of
+from .times import Times, has_times, ordered_times, times_of
 from .validation import Checked, first_rows, next_rows
 
 
@@ -169,7 +170,7 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         config = self.checked_config(temporal)
         self._check_order(X, first=True)
         source = self._cluster_source(X, config, n_tasks) or self._source(X)
-        source.times = times_of(X)
+        source.times, source.time_index = times_of(X), time_index_of(X)
         n_passes = self.n_passes(source)
         passes = Passes(self, n_passes, X)
         with shown_progress(n_passes, self.verbose) as on_block:
@@ -198,7 +199,7 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         **options
             For `omfb.learner.fit_stream.fit_stream`: checkpoint, resume, every, on_block.
         """
-        config = self.checked_config(temporal)
+        config = self._indexed(self.checked_config(temporal), source.time_index)
         facts = self._facts(source.column_names, source.times)
         watch = self._watch(source)
         rng = check_random_state(self.random_state)
@@ -253,18 +254,18 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         config = self.current_config()
         self._check_order(X)
         rows = self._any_rows(learner, X, learn=True)
-        if learner.learn(rows, config) is not None:
+        if learner.learn(rows, config, ordered_times(X)) is not None:
             trace_of(self).note(learner.learned)
         self._after_learning(X, rows)
         return self
 
     def _start(self, X: Any) -> Self:
-        config = self.checked_config(has_times(X))
+        config = self._indexed(self.checked_config(has_times(X)), time_index_of(X))
         self._check_order(X, first=True)
         first = self._first_named_rows(X) if has_names(X) else self._first_rows(as_table(X))
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, first.rows.shape[1], rng, first.feature_names)
-        codes = learner.learn(first.rows)
+        codes = learner.learn(first.rows, times=ordered_times(X))
         facts = self._first_facts(X, first.rows)
         for name, value in {"_configs": ConfigCache(), **facts}.items():
             self.__dict__.setdefault(name, value)
@@ -455,6 +456,10 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
     def _with_watched(self, facts: dict[str, Any], watch: TableWatch | None) -> dict[str, Any]:
         """The attributes of a fitted model, with what was found in its rows."""
         return facts
+
+    def _indexed(self, config: AnyConfig, index: Any) -> AnyConfig:
+        """The config of rows with an index of times."""
+        return config
 
     def _cluster_source(self, X: Any, config: AnyConfig, n_tasks: int | None) -> Source | None:
         """X as a source that a cluster learns from; None if it is to be read block by block."""

@@ -1,5 +1,7 @@
 """`OnlineFactorAnalysis`: the probabilistic extension of the paper's algorithm."""
 
+from typing import Any
+
 import numpy as np
 
 from .decomposition import Decomposition
@@ -39,7 +41,12 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         missing. They do only where the data have heavy tails and this improves the predictions.
     temporal : bool or None, default=None
         Whether rows are consecutive in time, so that neighbours help to fill them. None is True
-        for frames with a DatetimeIndex in ascending order.
+        for frames with an index of times in ascending order: a DatetimeIndex, PeriodIndex or
+        TimedeltaIndex. Rows may be unevenly spaced.
+    seasons : "auto", None or list, default="auto"
+        Cycles in time that columns follow, in forecasts and in gaps: their lengths, as numbers of
+        rows or durations such as "24h". "auto" looks for them, and keeps those that help to predict
+        parts of the table that were left out. Only temporal models use it.
     max_iter : int or None, default=None
         Passes over the data in `fit`. None is 1, and 2 over tables of less than 4000 rows;
         rows of which less than half is observed count for less.
@@ -126,6 +133,7 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         noise: str = "isotropic",
         robust: bool = True,
         temporal: bool | None = None,
+        seasons: Any = "auto",
         max_iter: int | None = None,
         tol: float = 0.0,
         shuffle: bool | str = True,
@@ -139,6 +147,7 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         self.noise = noise
         self.robust = robust
         self.temporal = temporal
+        self.seasons = seasons
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle

@@ -11,7 +11,7 @@ from ..learner.learner import Learner
 from ..learner.records import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model
 from ..persistence.records import plain
-from .parameters import init_array
+from .parameters import checked_seasons, init_array
 from .sentinels import MissingValues, of_json
 
 BOUNDS = ("min_value", "max_value")
@@ -88,6 +88,9 @@ def load_parts(cls: type[Loaded], parts: Parts, algorithm: str) -> Loaded:
         parameters = dict(header["parameters"])
         if parameters.get("init", "") is None:
             parameters["init"] = parts.tensors.get("parameters.init", learner.init)
+        if isinstance(parameters.get("seasons"), list):
+            listed = parameters["seasons"]
+            parameters["seasons"] = [x if x.endswith("s") else float(x) for x in listed]
         for name in BOUNDS:
             if name in parameters:
                 parameters[name] = _numbers(parameters[name])
@@ -129,6 +132,8 @@ def _parameter(name: str, value: Any) -> Any:
         return _bounds(name, value)
     if name == "missing_values":
         return MissingValues.of(value).as_json()
+    if name == "seasons" and not (value is None or isinstance(value, str)):
+        return (checked_seasons(value) or "").split()
     if isinstance(value, np.generic):
         return plain(value, name)
     if value is None or type(value) in (bool, int, float, str):

@@ -43,7 +43,12 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         missing. They do only where the data have heavy tails and this improves the predictions.
     temporal : bool or None, default=None
         Whether rows are consecutive in time, so that neighbours help to fill them. None is True
-        for frames with a DatetimeIndex in ascending order.
+        for frames with an index of times in ascending order: a DatetimeIndex, PeriodIndex or
+        TimedeltaIndex. Rows may be unevenly spaced.
+    seasons : "auto", None or list, default="auto"
+        Cycles in time that columns follow, in forecasts and in gaps: their lengths, as numbers of
+        rows or durations such as "24h". "auto" looks for them, and keeps those that help to predict
+        parts of the table that were left out. Only temporal models use it.
     min_value, max_value : float, array-like of shape (n_features,) or None, default=None
         Filled values, and bounds of intervals, are kept within these.
     integers : bool, default=False
@@ -143,6 +148,7 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         noise: str = "diagonal",
         robust: bool = True,
         temporal: bool | None = None,
+        seasons: Any = "auto",
         min_value: Any = None,
         max_value: Any = None,
         integers: bool = False,
@@ -163,6 +169,7 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         self.noise = noise
         self.robust = robust
         self.temporal = temporal
+        self.seasons = seasons
         self.min_value = min_value
         self.max_value = max_value
         self.integers = integers

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from ..core.checks import checked_count, checked_number, shown
+from .time_index import checked_seconds
 
 
 def check_fit_parameters(
@@ -121,3 +122,26 @@ def _bound(name: str, given: Any, n_features: int | None) -> Any:
     if np.isnan(bound).any():
         raise ValueError(f"{name} contains NaN: use -inf or inf where there is no bound.")
     return bound
+
+
+def checked_seasons(seasons: Any) -> str | None:
+    """Cycles in time as a config has them: "auto", None, or lengths separated by blanks."""
+    if seasons is None or (isinstance(seasons, str) and seasons == "auto"):
+        return seasons
+    wrong = (
+        f"seasons must be 'auto', None, or a list of the lengths of cycles: numbers of rows, or "
+        f"durations such as '24h' or '7D', got {shown(seasons)}."
+    )
+    if isinstance(seasons, str) or not np.iterable(seasons):
+        raise ValueError(wrong)
+    found = []
+    for each in seasons:
+        if isinstance(each, int | float | np.integer | np.floating) and not is_flag(each):
+            if not (np.isfinite(each) and each >= 2):
+                raise ValueError(f"seasons must be at least 2 rows long, got {shown(each)}.")
+            found.append(f"{float(each):g}" if float(each) % 1 else str(int(each)))
+        elif isinstance(each, str | np.timedelta64) or hasattr(each, "total_seconds"):
+            found.append(f"{checked_seconds('seasons', each)!r}s")
+        else:
+            raise ValueError(wrong)
+    return " ".join(found) if found else None

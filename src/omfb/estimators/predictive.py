@@ -18,9 +18,9 @@ from ..core.factor.config import FactorConfig
 from ..core.factor.engine import FACTOR, FactorEngine
 from ..core.prediction import Prediction
 from ..streams import Source
-from .base import BaseFactorizer
 from .diagnostics import OUT_OF_ORDER
-from .parameters import checked_flag
+from .forecasts import ForecastingFactorizer
+from .parameters import checked_flag, checked_seasons
 from .rows import is_row, values_like
 from .times import (
     DATES_AS_TEXT,
@@ -29,6 +29,7 @@ from .times import (
     has_dates_as_text,
     has_index,
     is_out_of_order,
+    ordered_times,
     times_of,
 )
 
@@ -36,7 +37,7 @@ from .times import (
 ENOUGH_ROWS, MAX_PASSES = 4000, 2
 
 
-class PredictiveFactorizer(BaseFactorizer):
+class PredictiveFactorizer(ForecastingFactorizer):
     """The factor model: its predictions come with their uncertainty."""
 
     _engine: ClassVar[FactorEngine] = FACTOR
@@ -47,6 +48,7 @@ class PredictiveFactorizer(BaseFactorizer):
     noise: str
     robust: bool
     temporal: bool | None
+    seasons: Any
 
     # -- parameters -------------------------------------------------------------------------
 
@@ -61,7 +63,12 @@ class PredictiveFactorizer(BaseFactorizer):
             noise=self.noise,
             robust=checked_flag("robust", self.robust),
             temporal=temporal,
+            seasons=checked_seasons(self.seasons),
         )
+
+    def _indexed(self, config: AnyConfig, index: Any) -> FactorConfig:
+        assert isinstance(config, FactorConfig)
+        return replace(config, index=index) if config.temporal else config
 
     def _continued(self, config: AnyConfig, fitted: AnyConfig) -> FactorConfig:
         assert isinstance(config, FactorConfig)
@@ -71,6 +78,7 @@ class PredictiveFactorizer(BaseFactorizer):
             forget_factor=config.forget_factor,
             robust=config.robust,
             temporal=fitted.temporal if self.temporal is None else config.temporal,
+            seasons=config.seasons,
         )
 
     def n_passes(self, source: Source) -> int:
@@ -223,29 +231,6 @@ class PredictiveFactorizer(BaseFactorizer):
         scores = self.learner_.log_likelihood(self._given(X), self.current_config())
         return float(scores[0]) if is_row(X) else scores
 
-    def forecast(self, steps: int = 1, level: float | None = None) -> Any:
-        """The rows that follow the last one; needs a temporal model.
-
-        Parameters
-        ----------
-        steps : int, default=1
-        level : float or None, default=None
-            If given, bounds that contain each value with about this probability are returned, too.
-
-        Returns
-        -------
-        rows : ndarray of shape (steps, n_features)
-        low, high : ndarray of shape (steps, n_features)
-            If `level` is given.
-        """
-        count = checked_count("steps", steps, "how many rows ahead")
-        level = None if level is None else checked_level("level", level)
-        ahead = self.learner_.forecast(count, self.current_config())
-        if level is None:
-            return self._bounded(ahead.mean)
-        low, high = ahead.interval(level)
-        return self._bounded(ahead.mean), self._bounded(low), self._bounded(high)
-
     # -- estimates --------------------------------------------------------------------------
 
     @property
@@ -311,11 +296,14 @@ class PredictiveFactorizer(BaseFactorizer):
 
     def _filled(self, X: Any, rows: Any = None) -> NDArray[Any]:
         rows = self._given(X) if rows is None else rows
-        return self._bounded(self.learner_.fill(rows, self._config_for(X)), rows)
+        filled = self.learner_.fill(rows, self._config_for(X), ordered_times(X))
+        return self._bounded(filled, rows)
 
     def _predicted(self, X: Any) -> Prediction:
         rows = self._given(X)
-        prediction = self.learner_.predict(rows, self._config_for(X), std=True)
+        prediction = self.learner_.predict(
+            rows, self._config_for(X), std=True, times=ordered_times(X)
+        )
         spread, unobserved = prediction.spread, self._unobserved
         if spread is not None and unobserved.any():
             spread = np.where((spread > 0.0) & unobserved, np.inf, spread)

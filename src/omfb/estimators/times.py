@@ -55,6 +55,11 @@ def has_times(X: Any) -> bool:
     return of_times and getattr(X, "known_divisions", False)  # a dataframe of Dask, in order
 
 
+def ordered_times(X: Any) -> Times:
+    """`times_of` rows in ascending order; None of others."""
+    return times_of(X) if has_times(X) else None
+
+
 def is_out_of_order(X: Any) -> bool:
     """Whether X is a frame with times that do not ascend from row to row."""
     return times_of(X) is not None and not has_times(X)
@@ -152,8 +157,8 @@ class Stamps:
 
 
 REPEATED = (
-    "Times of X's index repeat: rows of the same time are taken for consecutive ones. Join them, "
-    "or set temporal=False to silence this warning."
+    "Times of X's index repeat: rows of the same time are taken for several measurements of one "
+    "moment. Join them, or set temporal=False to silence this warning."
 )
 EARLIER = (
     "X begins before the end of what the model has learned from, but its rows are taken for the "

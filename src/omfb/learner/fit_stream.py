@@ -246,7 +246,10 @@ class _Fit:
         def last_rows() -> Rows:
             return source.last_rows(n_last) if source.rereadable else learner.last_rows
 
-        learner.finalize(sample, last_rows)
+        times = source.times if source.rereadable else None
+        if times is not None and not (np.diff(times) >= 0.0).all():
+            times = None  # in no order, or not all of them are known
+        learner.finalize(sample, last_rows, None if times is None else times[-n_last:])
 
     def _pass(self) -> None:
         place = self.point.position

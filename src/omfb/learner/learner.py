@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.blocks import check_finite, too_large
 from ..core.checks import checked_count, shown
-from ..core.engine import GetRows, Init, Rows
+from ..core.engine import GetRows, Init, Rows, Times
 from ..core.engines import ENGINES, AnyConfig, AnyEngine
 from ..core.finite import is_ordinary, quiet
 from ..core.info import Info
@@ -118,7 +118,7 @@ class Learner(Predictor):
         known, before, resumed = self._resumed
         if known is not learned or before != config:
             with quiet():
-                resumed = self.engine.resume_temporal(state, together(learned.last))
+                resumed = self.engine.resume_temporal(state, together(learned.last), learned.times)
             self._resumed = learned, config, resumed
         return resumed
 
@@ -127,6 +127,11 @@ class Learner(Predictor):
         """The last rows that were learned from, as many as the engine keeps; None if none."""
         learned = self.learned
         return together(learned.last) if learned.last else None
+
+    @property
+    def last_times(self) -> Times:
+        """When the last rows came; None if rows have no times."""
+        return None if self._learned is None else self._learned.times
 
     @property
     def config(self) -> AnyConfig:
@@ -164,7 +169,9 @@ class Learner(Predictor):
 
     # -- learning ---------------------------------------------------------------------------
 
-    def learn(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[Any] | None:
+    def learn(
+        self, rows: Rows, config: AnyConfig | None = None, times: Times = None
+    ) -> NDArray[Any] | None:
         """Learn from rows, in the order given; return their codes, if there are any yet.
 
         Parameters
@@ -173,19 +180,21 @@ class Learner(Predictor):
             Missing entries are NaN in an array, absent in a sparse matrix.
         config : BroydenConfig, FactorConfig or None, default=None
             What the algorithm is given from now on; None is as before.
+        times : ndarray of shape (n_rows,) or None, default=None
+            When the rows came, in seconds since 1970, ascending; None if they have no times.
         """
         with self._lock:
             learned = self._learned
             if learned is None or learned.head is not None:
-                return self._learn_young(learned, rows, config)
+                return self._learn_young(learned, rows, config, times)
             state: Any = learned.state
             if config is not None:
                 state = self.engine.with_config(state, config)
             if rows.shape[0] == 1 and self.engine.updates_in_place(rows):
-                return self._learn_one(learned, state, rows)
+                return self._learn_one(learned, state, rows, times)
             state, codes, info = self._stepped(state, rows, reuse=False)
-            last = self._last_after(learned, rows, state.config)
-            self._learned = Learned(state, learned.totals.plus(info), last=last)
+            last, times = self._last_after(learned, rows, state.config, times)
+            self._learned = Learned(state, learned.totals.plus(info), last=last, times=times)
             return codes
 
     def learn_and_fill(self, row: NDArray[Any]) -> NDArray[Any]:
@@ -213,7 +222,7 @@ class Learner(Predictor):
         with self._lock:
             self._learned = replace(self._with_state(), head=None)
 
-    def finalize(self, sample: GetRows, last_rows: GetRows) -> None:
+    def finalize(self, sample: GetRows, last_rows: GetRows, times: Times = None) -> None:
         """Do what only the end of a fit can do; see `Engine.finalize`."""
         with self._lock:
             learned = self._with_state()
@@ -224,10 +233,13 @@ class Learner(Predictor):
                 return rows[0]
 
             with quiet():
-                state = self.engine.finalize(learned.state, sample, cached_last_rows)
+                state = self.engine.finalize(learned.state, sample, cached_last_rows, times)
             count = self.engine.n_last_rows(state.config, len(state.C))
-            last = (rows[0][-count:],) if rows else learned.last
-            self._learned = replace(learned, state=state, last=last)
+            last, last_times = learned.last, learned.times
+            if rows:
+                last = (rows[0][-count:],)
+                last_times = None if times is None else times[-count:]
+            self._learned = replace(learned, state=state, last=last, times=last_times)
 
     # -- copies -----------------------------------------------------------------------------
 
@@ -291,7 +303,7 @@ class Learner(Predictor):
         return after, codes, info
 
     def _learn_young(
-        self, learned: Learned | None, rows: Rows, config: AnyConfig | None
+        self, learned: Learned | None, rows: Rows, config: AnyConfig | None, times: Times
     ) -> NDArray[Any] | None:
         """Learn from a stream so young that every new row may still enter the first dictionary.
 
@@ -309,29 +321,35 @@ class Learner(Predictor):
         if self.engine.defers_start:  # infinity would spoil the scales of all rows
             check_finite(values, squares=False)
         ordinary = isinstance(self.init, str) and is_ordinary(values)
-        last = self._last_after(learned, rows, config)
+        last, times = self._last_after(learned, rows, config, times)
         if young and self.engine.defers_start and ordinary:
-            self._config, self._learned = config, Learned(None, NO_ENERGY, head, last)
+            self._config, self._learned = config, Learned(None, NO_ENERGY, head, last, times)
             return None
         state, codes, info = self._first_learned(all_rows, config)
-        self._learned = Learned(state, info, head, last)
+        self._learned = Learned(state, info, head, last, times)
         return codes[-rows.shape[0] :]
 
     def _last_after(
-        self, learned: Learned | None, rows: Rows, config: AnyConfig
-    ) -> tuple[Any, ...]:
-        """The last rows, once these have been learned from."""
+        self, learned: Learned | None, rows: Rows, config: AnyConfig, times: Times
+    ) -> tuple[tuple[Any, ...], Times]:
+        """The last rows, once these have been learned from, and when they came."""
         count = self.engine.n_last_rows(config, rows.shape[1])
         if count == 0:
-            return ()
+            return (), None
         blocks = (*(() if learned is None else learned.last), rows[-count:].copy())
+        if times is not None and learned is not None and learned.last:
+            # Rows before these that have no times leave them without: they would not fit.
+            before = learned.times
+            # Times that go back are warned of by the caller: the rows come after the last one.
+            times = None if before is None else np.append(before, np.maximum(times, before[-1]))
+        times = None if times is None else np.asarray(times[-count:], np.float64)
         surplus = sum(block.shape[0] for block in blocks) - count
         while surplus >= blocks[0].shape[0]:
             surplus -= blocks[0].shape[0]
             blocks = blocks[1:]
-        return (blocks[0][surplus:], *blocks[1:]) if surplus > 0 else blocks
+        return ((blocks[0][surplus:], *blocks[1:]) if surplus > 0 else blocks), times
 
-    def _learn_one(self, learned: Learned, state: Any, row: Rows) -> NDArray[Any]:
+    def _learn_one(self, learned: Learned, state: Any, row: Rows, times: Times) -> NDArray[Any]:
         """Learn from one row in a second copy of the dictionary, which then takes its place.
 
         To write the update into the dictionary itself would be the quickest, but other threads, or
@@ -343,8 +361,8 @@ class Learner(Predictor):
         state, codes, info = self._stepped(
             self.engine.with_dictionary(state, spare), row, reuse=True
         )
-        last = self._last_after(learned, row, state.config)
-        self._learned = Learned(state, learned.totals.plus(info), last=last)
+        last, times = self._last_after(learned, row, state.config, times)
+        self._learned = Learned(state, learned.totals.plus(info), last=last, times=times)
         if state.C is spare:
             self._buffer = DoubleBuffer(C, spare, observed_features(row, C))
         return codes

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.blocks import UnusableError
 from ..core.checks import checked_level
-from ..core.engine import Rows
+from ..core.engine import Rows, Times
 from ..core.engines import AnyConfig, AnyEngine
 from ..core.finite import made_finite, quiet, within_range
 from ..core.info import Info
@@ -51,13 +51,16 @@ class Predictor(ABC):
             raise UnusableError("contains NaN or infinity, but codes are finite numbers.")
         return made_finite(rows, codes)
 
-    def fill(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[Any]:
+    def fill(
+        self, rows: Rows, config: AnyConfig | None = None, times: Times = None
+    ) -> NDArray[Any]:
         """The rows as an array in which missing entries are filled; observed ones stay."""
-        return self.predict(rows, config).mean
+        return self.predict(rows, config, times=times).mean
 
     def predict(
-        self, rows: Rows, config: AnyConfig | None = None, *, std: bool = False
-    ) -> Prediction:
+        self, rows: Rows, config: AnyConfig | None = None, *, std: bool = False,
+        times: Times = None,
+    ) -> Prediction:  # fmt: skip
         """The filled rows and, with `std`, the standard deviation of each entry.
 
         Raises
@@ -67,7 +70,7 @@ class Predictor(ABC):
         """
         state = self.state_for(config)
         with quiet():
-            prediction = self.engine.predict(state, rows, std=std)
+            prediction = self.engine.predict(state, rows, std=std, times=times)
         spread = prediction.spread
         return replace(
             prediction,
@@ -95,9 +98,11 @@ class Predictor(ABC):
         with quiet():
             return made_finite(self.engine.log_likelihood(state, rows), rows)
 
-    def forecast(self, steps: int, config: AnyConfig | None = None) -> Prediction:
-        """The rows that follow the last one that was learned from."""
-        return self.engine.forecast(self.state_for(config), steps)
+    def forecast(
+        self, steps: int, config: AnyConfig | None = None, times: Times = None
+    ) -> Prediction:
+        """The rows that follow the last one that was learned from, or come at given times."""
+        return self.engine.forecast(self.state_for(config), steps, times)
 
     def outlier_entries(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Row and feature of each entry of rows that counts as an outlier."""

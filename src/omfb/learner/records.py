@@ -63,6 +63,8 @@ def parts_of(snapshot: Snapshot) -> Parts:
     }
     if learned.last:
         tensors["head.last"] = together(learned.last)
+        if learned.times is not None:
+            tensors["head.times"] = learned.times
     return Parts(header, tensors)
 
 
@@ -132,6 +134,7 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         info,
         None if header["head"] is None else rows_of(header["head"], "head", tensors, n_features),
         _last(tensors, n_features),
+        _times(tensors),
     )
     return Snapshot(n_components, config, init, seed, names, engine, learned)
 
@@ -174,6 +177,16 @@ def _last(tensors: Tensors, n_features: int) -> tuple[Any, ...]:
     if "head.last" not in tensors:
         return ()
     return (rows_of("dense", "head.last", tensors, n_features),)
+
+
+def _times(tensors: Tensors) -> NDArray[np.float64] | None:
+    """When the last rows came."""
+    times = tensors.get("head.times")
+    if times is not None:
+        require("head.last" in tensors and times.shape == tensors["head.last"].shape[:1], "times")
+        require(times.dtype == np.float64 and bool(np.isfinite(times).all()), "times that are none")
+        require(bool((np.diff(times) >= 0.0).all()), "times that go back")
+    return times
 
 
 def _names_or_none(names: list[str] | None) -> list[str] | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.engine import AnyState, Init
+from ..core.engine import AnyState, Init, Times
 from ..core.engines import AnyConfig, AnyEngine
 from ..core.info import Info
 
@@ -24,12 +24,15 @@ class Learned:
         The rows so far, while every new row may still enter the first dictionary.
     last : tuple of ndarray or sparse matrix
         The last rows, if the engine needs them, in blocks as they came.
+    times : ndarray or None
+        When these came, in seconds since 1970; None if rows have no times.
     """
 
     state: AnyState | None
     totals: Info = NO_ENERGY
     head: Any = None
     last: tuple[Any, ...] = ()
+    times: Times = None
 
     @property
     def n_seen(self) -> int:

@@ -105,6 +105,8 @@ class Source(ABC):
         How ambiguous data were read.
     times : ndarray of shape (n_rows,) or None
         When rows came, in seconds since 1970; None if they have no times.
+    time_index : TimeIndex or None
+        What is known of the index that held the times.
     on_idle : callable or None
         Called from time to time while no rows arrive; it may raise to end the wait.
     """
@@ -122,6 +124,7 @@ class Source(ABC):
     path: Path | None = None
     notes: Sequence[Note] = ()
     times: NDArray[np.float64] | None = None
+    time_index: Any = None
     on_idle: Callable[[], None] | None = None
 
     @abstractmethod

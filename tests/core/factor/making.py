@@ -50,7 +50,7 @@ def temporal_state(X, code_ar, *, known_dictionary=True, hyper=None, **given):
         "last_residual": np.zeros(m), "residual_age": np.zeros(m, np.int64),
         "histogram": np.zeros(N_BINS), "one_step_histogram": np.zeros(N_BINS),
         "series_ar": np.zeros(m), "series_weight": np.zeros((len(DISTANCES), m)),
-        "n_seen": state.n_seen,
+        "n_seen": state.n_seen, "last_value": np.zeros(m),
     }  # fmt: skip
     temporal = Temporal(np.asarray(code_ar, float), **{**zeros, **given})
     return evolve(state, temporal=temporal)

@@ -8,10 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omfb.core.factor.e_step import encode_rows
+from omfb.core.factor.horizons import forecast
 from omfb.core.factor.predict import predict
 from omfb.core.factor.robust import clip_rows
-from omfb.core.factor.smoother import forecast, predict_in_time
-from omfb.core.factor.state import evolve
+from omfb.core.factor.seasons import season_of
+from omfb.core.factor.smoother import predict_in_time
+from omfb.core.factor.state import Seasons, evolve
 
 from ... import reference_factor as reference
 from .making import table, temporal_state, whiten
@@ -47,6 +49,40 @@ def test_the_smoother_is_the_gaussian_given_all_observed_entries(seed, missing, 
     np.testing.assert_allclose(found.std[gone], std[gone], rtol=1e-7)
     assert np.array_equal(found.mean[~gone], rows[~gone])
     assert not found.std[~gone].any()
+
+
+@given(
+    seed=st.integers(0, 99), code_ar=st.lists(st.sampled_from([0.3, 0.99]), min_size=1, max_size=2)
+)
+@settings(max_examples=20, deadline=None)
+def test_rows_that_are_unevenly_spaced_are_as_far_apart_as_their_times(seed, code_ar):
+    """Rows that are missing altogether are the same as rows of which nothing is observed."""
+    X, rng = table(seed, 60, 4), np.random.default_rng(seed)
+    state = temporal_state(X, code_ar, step=60.0, stamped=True)
+    rows = with_gaps(rng, X[:10], 0.2)
+    steps = np.cumsum(rng.uniform(0.2, 4.0, len(rows)))
+    exact = reference.smoothed(state.params.C, code_ar, 1.0, whiten(state, rows), steps)
+    mean, std = in_data_units(state, *exact)
+    found, gone = predict_in_time(state, rows, times=1.6e9 + 60.0 * steps), np.isnan(rows)
+    np.testing.assert_allclose(found.mean[gone], mean[gone], rtol=1e-5)
+    np.testing.assert_allclose(found.std[gone], std[gone], rtol=1e-5)
+
+
+def test_the_season_of_a_time_is_added_wherever_the_row_is():
+    """With seasons, rows are what they are without them, plus the season of their times."""
+    X, rng = table(0, 60, 4), np.random.default_rng(0)
+    seasons = Seasons(np.array([24.0]), np.array([1 / 24]), rng.standard_normal((4, 2)))
+    state = temporal_state(X, [0.9], residual_ar=np.full(4, 0.5), stamped=True)
+    without = state.temporal
+    times = 1000.0 + np.arange(30.0)
+    rows = with_gaps(rng, X[:30], 0.2)
+    season = season_of(seasons, times) * state.params.noise_std
+    state = evolve(state, temporal=replace(without, seasons=seasons))
+    found = predict_in_time(state, rows + season, times=times)
+    expected = predict_in_time(evolve(state, temporal=without), rows, times=times)
+    gone = np.isnan(rows)
+    np.testing.assert_allclose(found.mean[gone], (expected.mean + season)[gone], rtol=1e-9)
+    np.testing.assert_allclose(found.std, expected.std, rtol=1e-9)
 
 
 def test_long_sequences_are_smoothed_in_parts_that_meet():

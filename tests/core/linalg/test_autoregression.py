@@ -12,7 +12,7 @@ from ... import reference_factor as reference
 
 def bridged(E, phi):
     means, variances = np.zeros_like(E), np.ones_like(E)
-    bridge(E, np.asarray(phi, float), means, variances)
+    bridge(E, np.asarray(phi, float), np.arange(len(E), dtype=float), means, variances)
     return means, variances
 
 
@@ -31,6 +31,21 @@ def test_a_gap_is_the_gaussian_given_all_known_values(seed, n, missing, phi):
         exact = reference.condition(np.zeros(n), reference.ar_covariance(phi, n), E[:, i])
         np.testing.assert_allclose(means[gone, i], exact[0][gone], rtol=1e-6, atol=1e-9)
         np.testing.assert_allclose(variances[gone, i], exact[1][gone], rtol=1e-6, atol=1e-9)
+
+
+@given(seed=st.integers(0, 999), n=st.integers(1, 12), phi=st.sampled_from([0.2, 0.9, 0.999]))
+@settings(max_examples=40, deadline=None)
+def test_a_gap_between_rows_that_are_unevenly_spaced_is_the_gaussian_at_their_times(seed, n, phi):
+    rng = np.random.default_rng(seed)
+    steps = np.cumsum(rng.uniform(0.1, 5.0, n))
+    E = rng.standard_normal((n, 1))
+    E[rng.random(E.shape) < 0.5] = np.nan
+    means, variances = np.zeros_like(E), np.ones_like(E)
+    bridge(E, np.array([phi]), steps, means, variances)
+    exact = reference.condition(np.zeros(n), reference.ar_covariance(phi, n, steps), E[:, 0])
+    gone = np.isnan(E[:, 0])
+    np.testing.assert_allclose(means[gone, 0], exact[0][gone], rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(variances[gone, 0], exact[1][gone], rtol=1e-6, atol=1e-9)
 
 
 def test_a_gap_at_an_end_fades_to_zero():

@@ -16,7 +16,7 @@ from ...core.broyden.penalties import Quadratic, penalty_of
 from ...core.broyden.sharded import without_features
 from ...core.broyden.smooth_codes import chain_one
 from ...core.broyden.state import State
-from ...core.engine import Rows
+from ...core.engine import Rows, Times
 from ...core.evidence import Evidence
 from ...core.info import Info
 from ...core.linalg.rows import Matrix
@@ -196,7 +196,7 @@ class ShardedBroyden(BroydenEngine):
             )
         return replace(state, C=local_array(state.C))
 
-    def predict(self, state: State, rows: Rows, *, std: bool) -> NoReturn:
+    def predict(self, state: State, rows: Rows, *, std: bool, times: Times = None) -> NoReturn:
         """See `Engine.predict`."""
         raise needs_one_place("To fill rows")
 

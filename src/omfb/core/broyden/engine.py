@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine import GetRows, Init, Matrix, PointPredictions, Rows, no_uncertainty
+from ..engine import GetRows, Init, Matrix, PointPredictions, Rows, Times, no_uncertainty
 from ..evidence import Evidence
 from ..info import Info
 from ..linalg.rows import gram
@@ -78,7 +78,7 @@ class BroydenEngine(PointPredictions):
         state = feasible(state)
         return np.ascontiguousarray(state.C.T) * state.C.dtype.type(state.scale)
 
-    def predict(self, state: State, rows: Rows, *, std: bool) -> Prediction:
+    def predict(self, state: State, rows: Rows, *, std: bool, times: Times = None) -> Prediction:
         """See `Engine.predict`."""
         if std:
             raise no_uncertainty("standard deviations")
@@ -138,7 +138,9 @@ class BroydenEngine(PointPredictions):
         """See `Engine.n_finalize_rows`."""
         return 0
 
-    def finalize(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
+    def finalize(
+        self, state: State, sample: GetRows, last_rows: GetRows, times: Times = None
+    ) -> State:
         """See `Engine.finalize`: nothing is estimated."""
         return feasible(state)
 
@@ -146,7 +148,7 @@ class BroydenEngine(PointPredictions):
         """See `Engine.n_last_rows`."""
         return 0
 
-    def resume_temporal(self, state: State, last_rows: Matrix) -> State:
+    def resume_temporal(self, state: State, last_rows: Matrix, times: Times = None) -> State:
         """See `Engine.resume_temporal`: there is no such part."""
         return state
 

@@ -8,7 +8,7 @@ from ..conformal import N_BINS
 from ..linalg.drift import COUNT, DOWN, MEMORY, RUNNING_VARIANCE, UNIT, UP, VARIANCE
 from ..require import require
 from .drift import MOST_ALARMS
-from .state import Drift, FeaturePosterior, State, Temporal
+from .state import Drift, FeaturePosterior, Horizons, Seasons, State, Temporal
 from .univariate import DISTANCES
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -84,12 +84,39 @@ def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
         last_residual=(m,), series_ar=(m,), series_weight=(len(DISTANCES), m), histogram=(N_BINS,),
         one_step_histogram=(N_BINS,),
     )  # fmt: skip
+    require(temporal.last_value.shape in ((0,), (m,)), "last_value does not fit")  # of old files
+    _check_floats(temporal, last_value=temporal.last_value.shape)
+    require(np.isfinite(temporal.last_time) and 0.0 < temporal.step < np.inf, "no step in time")
+    if temporal.seasons is not None:
+        _check_seasons(temporal.seasons, m)
+    if temporal.horizons is not None:
+        _check_horizons(temporal.horizons, m)
+        require(len(temporal.last_value) == m, "last_value does not fit")
     age = temporal.residual_age
     require(age.shape == (m,) and age.dtype == np.int64, "residual_age does not fit")
     for ar in (temporal.code_ar, temporal.residual_ar, temporal.series_ar):
         require(bool(((ar >= 0.0) & (ar < 1.0)).all()), "an autoregression that is not stationary")
     weight = temporal.series_weight
     require(bool(((weight >= 0.0) & (weight <= 1.0)).all()), "a weight that is no share")
+
+
+def _check_seasons(seasons: Seasons, m: int) -> None:
+    p, k = len(seasons.periods), len(seasons.frequencies)
+    require(p > 0 and k > 0, "seasons without periods")
+    _check_floats(seasons, periods=(p,), frequencies=(k,), loadings=(m, 2 * k))
+    for positive in (seasons.periods, seasons.frequencies):
+        require(bool((positive > 0.0).all()), "a season without length")
+
+
+def _check_horizons(horizons: Horizons, m: int) -> None:
+    q = len(horizons.steps)
+    require(q > 0, "no horizon")
+    _check_floats(horizons, steps=(q,), weight=(q, m), ratio=(q, m), histogram=(N_BINS,))
+    rising = bool((np.diff(horizons.steps) > 0.0).all()) and horizons.steps[0] > 0.0
+    require(rising and bool((horizons.ratio > 0.0).all()), "horizons that do not rise")
+    share = horizons.weight
+    require(bool(((share >= 0.0) & (share <= 1.0)).all()), "a weight that is no share")
+    require(bool((horizons.histogram >= 0.0).all()), "counts below zero")
 
 
 def _check_posterior(posterior: FeaturePosterior, m: int, R: int) -> None:

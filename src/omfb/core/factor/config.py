@@ -2,10 +2,37 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..checks import checked_count, checked_number, shown
 from .hyper import Hyper
 
 NOISES = ("isotropic", "diagonal")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeIndex:
+    """The index of the rows that a model learns from: forecasts go on with it.
+
+    Attributes
+    ----------
+    kind : {"datetime", "period", "timedelta"}
+    freq : str or None
+        How often rows come, as pandas writes it; None if they are uneven.
+    timezone, name : str or None
+    """
+
+    kind: str
+    freq: str | None = None
+    timezone: str | None = None
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("datetime", "period", "timedelta"):
+            raise ValueError(
+                f"kind must be 'datetime', 'period' or 'timedelta', got {self.kind!r}."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +57,11 @@ class FactorConfig:
         rows have heavy tails.
     temporal : bool
         Whether rows are consecutive in time.
+    seasons : str or None
+        Cycles in time: "auto" looks for them, None has none. Otherwise their lengths, separated by
+        blanks: "24" is 24 rows, "86400s" is a day.
+    index : TimeIndex or None
+        What the rows say of their times; None if they have none.
     hyper : Hyper
         Constants of the algorithm, for tests and ablations.
     """
@@ -41,6 +73,8 @@ class FactorConfig:
     noise: str = "diagonal"
     robust: bool = True
     temporal: bool = False
+    seasons: str | None = "auto"
+    index: TimeIndex | None = None
     hyper: Hyper = field(default_factory=Hyper)
 
     def __post_init__(self) -> None:
@@ -62,6 +96,22 @@ class FactorConfig:
     def fixed_forget_factor(self) -> float:
         """Weight that the past keeps with each row, whether or not a change is noticed."""
         return 1.0 if isinstance(self.forget_factor, str) else self.forget_factor
+
+    def periods(self, step: float | None) -> NDArray[np.float64]:
+        """Lengths of the given cycles in units of time.
+
+        Parameters
+        ----------
+        step : float or None
+            Seconds between two rows; None if rows have no times.
+        """
+        found = []
+        for each in (self.seasons or "").split():
+            if not each.endswith("s"):
+                found.append(float(each) * (1.0 if step is None else step))
+            elif step is not None:
+                found.append(float(each[:-1]))
+        return np.array(found)
 
     def components_for(self, n_features: int) -> int:
         """Upper bound on the components of a model of `n_features`.

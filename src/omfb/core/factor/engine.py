@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes, too_large
 from ..conformal import calibration
-from ..engine import GetRows, Init, Matrix, Rows, UnsupportedError
+from ..engine import GetRows, Init, Matrix, Rows, Times, UnsupportedError
 from ..evidence import Evidence
 from ..info import Info
 from ..linalg.threads import products_in_one_thread
@@ -22,11 +22,12 @@ from .config import FactorConfig
 from .e_step import encode_rows
 from .finalize import finalize, sample_rows
 from .holdout import will_score
+from .horizons import forecast
 from .init import head_rows
 from .init import init as init_state
 from .rank import active_components
 from .robust import clip_rows, outlier_limit
-from .smoother import forecast, predict_in_time
+from .smoother import predict_in_time
 from .state import State, evolve
 from .step import end_batch, mostly_observed, step
 from .temporal import fit_temporal, update_temporal
@@ -84,10 +85,12 @@ class FactorEngine:
         back[:, _order(state)] = codes
         return predictions.decode(state, back)
 
-    def predict(self, state: State, rows: Rows, *, std: bool) -> Prediction:
+    def predict(self, state: State, rows: Rows, *, std: bool, times: Times = None) -> Prediction:
         """See `Engine.predict`."""
-        predict = predict_in_time if self.is_temporal(state) else predictions.predict
-        mean, deviation = predict(state, rows, std=std)
+        if self.is_temporal(state):
+            mean, deviation = predict_in_time(state, rows, std=std, times=times)
+        else:
+            mean, deviation = predictions.predict(state, rows, std=std)
         if not std:
             return Prediction(mean)
         errors, dof = predictions.error_histogram(state), predictions.noise_dof(state)
@@ -101,14 +104,14 @@ class FactorEngine:
         calibrated_draws = mean + calibration(state.holdout.histogram) * (drawn - mean)
         return np.where(missing, calibrated_draws, drawn)
 
-    def forecast(self, state: State, steps: int) -> Prediction:
+    def forecast(self, state: State, steps: int, times: Times = None) -> Prediction:
         """See `Engine.forecast`."""
         if state.temporal is None:
             raise UnsupportedError(
                 "A forecast needs rows that are consecutive in time: fit a frame with a "
                 "DatetimeIndex, or set temporal=True."
             )
-        return Prediction(*forecast(state, steps), state.temporal.one_step_histogram)
+        return Prediction(*forecast(state, steps, times))
 
     def log_likelihood(self, state: State, rows: Rows) -> NDArray[np.float64]:
         """See `Engine.log_likelihood`."""
@@ -166,25 +169,27 @@ class FactorEngine:
         """See `Engine.n_finalize_rows`."""
         return sample_rows(n_features)
 
-    def finalize(self, state: State, sample: GetRows, last_rows: GetRows) -> State:
+    def finalize(
+        self, state: State, sample: GetRows, last_rows: GetRows, times: Times = None
+    ) -> State:
         """See `Engine.finalize`."""
         with products_in_one_thread(state.schedule.has_missing):
-            return finalize(state, sample, last_rows)
+            return finalize(state, sample, last_rows, times)
 
     def n_last_rows(self, config: FactorConfig, n_features: int) -> int:
         """See `Engine.n_last_rows`: the last for its residuals, many if rows are temporal."""
         most = max(1, LAST_ROWS_BYTES // (8 * n_features))
         return min(config.hyper.window, most) if config.temporal else 1
 
-    def resume_temporal(self, state: State, last_rows: Matrix) -> State:
+    def resume_temporal(self, state: State, last_rows: Matrix, times: Times = None) -> State:
         """See `Engine.resume_temporal`."""
         if not state.config.temporal:
             return state
         if state.temporal is None:
-            return fit_temporal(state, last_rows)
+            return fit_temporal(state, last_rows, times)
         if state.temporal.n_seen == state.n_seen:
             return state
-        return update_temporal(state, last_rows)
+        return update_temporal(state, last_rows, times)
 
     def is_mergeable(self, config: FactorConfig) -> bool:
         """See `Engine.is_mergeable`."""
@@ -203,8 +208,9 @@ class FactorEngine:
         if config == state.config:
             return state
         outliers = state.outliers
+        keeps = config.temporal and config.seasons == state.config.seasons
         return evolve(
-            state, config=config, temporal=state.temporal if config.temporal else None,
+            state, config=config, temporal=state.temporal if keeps else None,
             detect=outliers.detect and config.robust, drop=outliers.drop and config.robust,
         )  # fmt: skip
 

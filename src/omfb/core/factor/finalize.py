@@ -7,6 +7,7 @@ from .calibrate import calibrate, refine_and_calibrate
 from .drift import end_fit
 from .feature_posterior import is_narrow, prune, solve_complete, too_wide
 from .state import State, evolve
+from .stats import Vector
 from .step import end_batch
 from .temporal import fit_temporal
 
@@ -19,7 +20,10 @@ def sample_rows(n_features: int) -> int:
     return max(256, min(4096, SAMPLE_ENTRIES // n_features))
 
 
-def finalize(state: State, sample: Callable[[], Any], last_rows: Callable[[], Any]) -> State:
+def finalize(
+    state: State, sample: Callable[[], Any], last_rows: Callable[[], Any],
+    times: Vector | None = None,
+) -> State:  # fmt: skip
     """The state at the end of a fit.
 
     Parameters
@@ -29,6 +33,8 @@ def finalize(state: State, sample: Callable[[], Any], last_rows: Callable[[], An
         Gives all rows that were learned from in their order, or some of them in any.
     last_rows : callable
         Gives the last rows, in their order.
+    times : ndarray or None
+        When the last rows came.
     """
     state = end_batch(state)
     n_rows = state.schedule.pass_rows or state.n_seen
@@ -40,4 +46,4 @@ def finalize(state: State, sample: Callable[[], Any], last_rows: Callable[[], An
     elif state.schedule.has_missing:
         state = calibrate(prune(state), sample())
     state = end_fit(evolve(state, pass_rows=0))  # rows that come from now on are new ones
-    return fit_temporal(state, last_rows()) if state.config.temporal else state
+    return fit_temporal(state, last_rows(), times) if state.config.temporal else state

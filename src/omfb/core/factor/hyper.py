@@ -131,3 +131,7 @@ class Hyper:
     """The same for a feature's own series beside the factors."""
     series_prior: float = 200.0
     """Held-out entries that the weight shared by all features counts as in that of one."""
+    season_gain: float = 0.005
+    """Share by which a cycle must lower the squared innovations of parts that were left out."""
+    horizon_prior: float = 20.0
+    """Errors of backtests that what all features share counts as in one feature's."""

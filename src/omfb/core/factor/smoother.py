@@ -3,7 +3,7 @@
 Codes and each feature's own residual follow autoregressions of order one (`Temporal`). The codes of
 a sequence are solved jointly by elimination along time (`linalg/autoregression.py`); residuals
 between two known ones are bridged. Where a feature's own series predicts gaps better than the
-factors do, it has its share (`univariate.py`).
+factors do, it has its share (`univariate.py`). All of this is about the seasons (`seasons.py`).
 """
 
 from typing import Any
@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes
 from ..linalg.autoregression import bridge, eliminate, substitute
-from ..linalg.posterior import spread
+from .clock import Clock, clock_of, even_clock
 from .e_step import encode_rows, predictive_variances
 from .predict import Moments
 from .robust import clip_rows, outlier_limit
+from .seasons import best_shift, season_of
 from .state import State, Temporal
 from .stats import Matrix, Vector
 from .step import end_batch
@@ -27,57 +28,64 @@ from .whiten import pattern_of
 PART = 128
 
 
-def predict_in_time(state: State, X: Any, *, std: bool = True) -> Moments:
-    """Consecutive rows with their missing entries predicted from each other as well."""
+def predict_in_time(
+    state: State, X: Any, *, std: bool = True, times: Vector | None = None,
+    clock: Clock | None = None,
+) -> Moments:  # fmt: skip
+    """Consecutive rows with their missing entries predicted from each other as well.
+
+    Rows come at given times, or by a given clock; others are one step apart (`rows_clock`).
+    """
     temporal = state.temporal
     assert temporal is not None
     state = end_batch(state)
     rows = dense_with_holes(X).astype(state.params.C.dtype)
     W = in_noise_units(state, rows)
     missing = np.isnan(rows)
-    codes, variances = _codes_in_time(state, rows, missing if std else None)
+    clock = rows_clock(temporal, W, times) if clock is None else clock
+    season = season_of(temporal.seasons, clock.times)
+    W -= season
+    codes, variances = codes_in_time(state, W, clock, missing if std else None)
     E = residuals(state, W, codes)
     means, remains = np.zeros_like(E), np.ones_like(E)
-    bridge(E, temporal.residual_ar, means, remains)
+    bridge(E, temporal.residual_ar, clock.at_step, means, remains)
     made = codes @ state.params.C.T.astype(np.float64) + means
     size = np.sqrt(variances - 1.0 + remains) if std else np.zeros(1)
     if temporal.series_weight.any():
-        own = bridge_series(state, W, temporal.series_ar)
+        own = bridge_series(state, W, temporal.series_ar, clock.at_step)
         share = temporal.series_weight[distance_classes(missing), np.arange(W.shape[1])]
         made += share * (own.mean - made)
         size = size + share * (own.std - size)
+    made += season
     np.copyto(rows, made * state.params.noise_std + state.params.center, where=missing)
     if not std:
         return Moments(rows, None)
     return Moments(rows, np.where(missing, size, 0.0) * state.spread)
 
 
-def forecast(state: State, steps: int) -> tuple[Matrix, Matrix]:
-    """Means and standard deviations (steps, n_features) of the rows that follow the last one."""
-    temporal = state.temporal
-    assert temporal is not None
-    state = end_batch(state)
-    ahead = [steps_ahead(state, temporal, step) for step in range(1, steps + 1)]
-    means, deviations = (np.array(each).reshape(steps, -1) for each in zip(*ahead, strict=True))
-    return means * state.params.noise_std + state.params.center, deviations * state.spread
+def rows_clock(temporal: Temporal, W: Matrix, times: Vector | None = None) -> Clock:
+    """When rows, in units of the noise, come.
 
-
-def steps_ahead(state: State, temporal: Temporal, step: int) -> tuple[Vector, Vector]:
-    """Mean and standard deviation of each feature `step` rows after the last one."""
-    C = state.params.C.astype(np.float64)
-    left = temporal.code_ar**step
-    x = np.append(left * temporal.last_code, state.one)
-    covariance = np.outer(left, left) * temporal.last_code_cov
-    covariance += np.diag(1.0 - left**2)
-    variance, every = np.empty(len(C)), np.arange(len(C), dtype=np.int32)
-    spread(C, covariance, state.batch.Sigma, x, state.batch.inverse_coverage, every, variance)
-    known = temporal.residual_ar ** (temporal.residual_age + step)
-    return C @ x + known * temporal.last_residual, np.sqrt(variance - known**2)
+    Rows without times are one step apart. Where there are seasons, their phase is the one that
+    suits the rows best, and if that does not matter, the one with which the last row is the last
+    one that was learned from.
+    """
+    if times is not None and temporal.stamped:
+        return clock_of(times, temporal.step)
+    clock = even_clock(len(W), temporal.last_time, temporal.step)
+    shift = best_shift(temporal.seasons, W, clock.times, temporal.step)
+    return clock if shift == 0.0 else clock_of(clock.times + shift, temporal.step)
 
 
 def in_noise_units(state: State, rows: NDArray[Any]) -> Matrix:
     """Rows, centred, in units of the noise."""
     return (rows.astype(np.float64) - state.params.center) / state.params.noise_std
+
+
+def in_data_units(state: State, W: Matrix) -> NDArray[Any]:
+    """Rows, in units of the noise, as the data have them."""
+    rows: NDArray[Any] = (W * state.params.noise_std + state.params.center).astype(state.C.dtype)
+    return rows
 
 
 def residuals(state: State, W: Matrix, X: Matrix) -> Matrix:
@@ -86,14 +94,17 @@ def residuals(state: State, W: Matrix, X: Matrix) -> Matrix:
     return np.clip(W - X @ state.params.C.T.astype(np.float64), -limit, limit)
 
 
-def _codes_in_time(
-    state: State, rows: NDArray[Any], missing: NDArray[np.bool_] | None
+def codes_in_time(
+    state: State, W: Matrix, clock: Clock, missing: NDArray[np.bool_] | None
 ) -> tuple[Matrix, Matrix]:
-    """Codes (n, R) of rows, and the variances of their missing entries in units of the noise."""
+    """Codes (n, R) of rows without their season, in units of the noise.
+
+    And, unless `missing` is None, the variances of missing entries in these units.
+    """
     temporal, batch = state.temporal, state.batch
     assert temporal is not None
-    n, r, m = len(rows), state.n_components, len(state.params.C)
-    given = clip_rows(state, rows)
+    n, r, m = len(W), state.n_components, len(state.params.C)
+    given = clip_rows(state, in_data_units(state, W))
     if missing is None and not temporal.code_ar.any():
         return encode_rows(state, given, limit=outlier_limit(state)).X, np.empty((0, m))
     entries = given.entries
@@ -105,8 +116,8 @@ def _codes_in_time(
     def eliminated(first: int, carry: Matrix) -> int:
         last = min(first + PART, n)
         eliminate(
-            C, batch.G, batch.Sigma, batch.inverse_coverage, state.one, phi, *entries, first, last,
-            n, carry, inverses, eta,
+            C, batch.G, batch.Sigma, batch.inverse_coverage, state.one, phi, clock.elapsed,
+            *entries, first, last, n, carry, inverses, eta,
         )  # fmt: skip
         return last
 
@@ -122,8 +133,8 @@ def _codes_in_time(
         last = eliminated(first, carry.copy())
         q = last - first
         substitute(
-            inverses[:q], eta[:q], phi, last < n, x_next, covariance_next, X[first:last],
-            covariances,
+            inverses[:q], eta[:q], phi, clock.elapsed[first : last + 1], last < n, x_next,
+            covariance_next, X[first:last], covariances,
         )  # fmt: skip
         if missing is None:
             continue

@@ -180,10 +180,55 @@ class Features:
 
 
 @dataclass(frozen=True, slots=True)
+class Seasons:
+    """Cycles in time: feature i has Σ_k a_ik cos(2π f_k t) + b_ik sin(2π f_k t) besides its mean.
+
+    Attributes
+    ----------
+    periods : ndarray of shape (n_periods,)
+        Lengths of the cycles, in the units of times.
+    frequencies : ndarray of shape (n_frequencies,)
+        Frequencies of the cycles and their harmonics, in cycles per unit of time.
+    loadings : ndarray of shape (m, 2 n_frequencies)
+        The a of each feature, then its b, in units of the noise.
+    """
+
+    periods: Vector
+    frequencies: Vector
+    loadings: Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Horizons:
+    """What backtests say of forecasts, for each of q horizons.
+
+    Attributes
+    ----------
+    steps : ndarray of shape (q,)
+        The horizons, in steps.
+    weight : ndarray of shape (q, m)
+        Weight of the last known value beside the forecast by the factors.
+    ratio : ndarray of shape (q, m)
+        Size of the errors, in deviations predicted by the factors.
+    histogram : ndarray of shape (n_bins,)
+        |error| / (ratio · predicted deviation), of all features and horizons.
+    """
+
+    steps: Vector
+    weight: Matrix
+    ratio: Matrix
+    histogram: Vector
+
+
+def _no_numbers() -> Vector:
+    return np.zeros(0)
+
+
+@dataclass(frozen=True, slots=True)
 class Temporal:
     """How rows depend on those before them, and where the sequence stands.
 
-    Codes and residuals of features follow autoregressions of order one.
+    Codes and residuals of features follow autoregressions of order one about the seasons.
 
     Attributes
     ----------
@@ -207,6 +252,18 @@ class Temporal:
         Weight of the feature's own series in a filled value (`univariate.py`).
     n_seen : int
         Rows that had been learned from by the last of them.
+    last_value : ndarray of shape (m,)
+        The last known value of each feature without its season, in units of its noise.
+    step : float
+        The usual time between two rows: the unit of the coefficients' time.
+    last_time : float
+        When the last row came: seconds since 1970, or the number of the row if rows have no times.
+    stamped : bool
+        Whether rows have times.
+    seasons : Seasons or None
+        Cycles that fill held-out gaps better; None if there are none.
+    horizons : Horizons or None
+        Weights and widths of forecasts; None if there were too few rows for backtests.
     """
 
     code_ar: Vector
@@ -220,6 +277,12 @@ class Temporal:
     series_ar: Vector
     series_weight: Matrix
     n_seen: int = 0
+    last_value: Vector = field(default_factory=_no_numbers)
+    step: float = 1.0
+    last_time: float = 0.0
+    stamped: bool = False
+    seasons: Seasons | None = None
+    horizons: Horizons | None = None
 
 
 @dataclass(frozen=True, slots=True)

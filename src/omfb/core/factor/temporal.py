@@ -1,8 +1,9 @@
 """How consecutive rows depend on each other, estimated from the last rows in their order.
 
-Codes and each feature's own residual follow autoregressions of order one. Whether either is used is
-decided by held-out gaps: the pattern of missing entries, moved along in time, is held out and
-predicted with and without. So is the weight of each feature's own series (`univariate.py`).
+Codes and each feature's own residual follow autoregressions of order one about the seasons
+(`seasons.py`). Whether any of these is used is decided by held-out gaps: the pattern of missing
+entries, moved along in time, is held out and predicted with and without. So is the weight of each
+feature's own series (`univariate.py`). Forecasts are judged by backtests (`horizons.py`).
 """
 
 from dataclasses import replace
@@ -13,84 +14,134 @@ from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes
 from ..conformal import N_BINS, binned, quantile, rescaled
+from .clock import Clock, clock_of, even_clock, usual_step
 from .e_step import encode_rows
+from .horizons import backtested, stands
 from .robust import clip_rows, outlier_limit
-from .smoother import in_noise_units, predict_in_time, residuals, steps_ahead
-from .state import State, Temporal, evolve
+from .seasons import find_seasons, season_of
+from .smoother import in_data_units, in_noise_units, predict_in_time, residuals
+from .state import Seasons, State, Temporal, evolve
 from .stats import Matrix, Vector
 from .step import end_batch
 from .univariate import DISTANCES, away_from_mean, bridge_series, series_weight
 
 # Rows that give the last code and residuals.
 RECENT = 64
-# Rows that show how sure a forecast is, and an age at which nothing is left of a residual.
-AHEAD, LONG_AGO = 256, 1 << 30
 # The share of errors by which widths of intervals are compared.
 CENTRAL = 0.8
 # Held-out entries below which nothing can be decided.
 FEWEST_HELD_OUT = 50
+# Seasons may cost so much of the error of held-out gaps: forecasts and long gaps need them.
+SEASONS_COST = 0.005
 
 
-def fit_temporal(state: State, X: Any) -> State:
-    """The state with autoregressions estimated from rows in their order.
+def fit_temporal(state: State, X: Any, times: Vector | None = None) -> State:
+    """The state with seasons and autoregressions estimated from rows in their order.
 
     Parameters
     ----------
     state : State
     X : ndarray of shape (n_rows, n_features)
         Consecutive rows, the last of them those of the stream; of many, the last are used.
+    times : ndarray of shape (n_rows,) or None
+        Seconds since 1970, in ascending order; None if rows have no times.
     """
     state, hyper = end_batch(state), state.config.hyper
     rows = dense_with_holes(X[-hyper.window :])
-    found = _estimated(state, in_noise_units(state, rows))
+    times = None if times is None else np.asarray(times[-hyper.window :], np.float64)
+    step = 1.0 if times is None else usual_step(times)
+    clock = even_clock(len(rows), state.n_seen) if times is None else clock_of(times, step)
+    W = in_noise_units(state, rows)
+    seasons = _seasons(state, W, clock, step, stamped=times is not None)
+    plain = found = replace(_estimated(state, W, clock, step, None), stamped=times is not None)
+    if seasons is not None:
+        found = replace(_estimated(state, W, clock, step, seasons), stamped=times is not None)
     held_out = _moved(np.isnan(rows))
+    if held_out.sum() < FEWEST_HELD_OUT:
+        return _with_horizons(evolve(state, temporal=found), W, clock)
+    shown = np.where(held_out, np.nan, rows)
+
+    def fill(temporal: Temporal) -> NDArray[Any]:
+        made = predict_in_time(evolve(state, temporal=temporal), shown, std=False, clock=clock)
+        return made.mean
+
+    def loss(filled: NDArray[Any]) -> float:
+        return float(np.sum((((filled - rows) / state.params.scale)[held_out]) ** 2))
+
+    best, filled = _best(found, fill, loss, hyper.temporal_gain)
+    if seasons is not None:
+        other, without = _best(plain, fill, loss, hyper.temporal_gain)
+        if loss(filled) > (1.0 + SEASONS_COST) * loss(without):
+            best, filled = other, without
+    chosen = _with_series(state, best, filled, shown, rows, held_out, clock)
+    unaided = replace(plain, code_ar=0.0 * plain.code_ar, residual_ar=0.0 * plain.residual_ar)
+    alone = used = _errors_in_time(state, unaided, shown, rows, held_out, clock)
+    if _is_aided(chosen):
+        used = _errors_in_time(state, chosen, shown, rows, held_out, clock)
+    # The dictionary has learned from what is held out here, so these errors are a little small: by
+    # as much as those without autoregressions are smaller than those of entries it never saw.
+    optimism = quantile(state.holdout.histogram, CENTRAL) / quantile(alone, CENTRAL)
+    chosen = replace(chosen, histogram=rescaled(used, 1.0 / max(optimism, 1.0)))
+    return _with_horizons(evolve(state, temporal=chosen), W, clock)
+
+
+def update_temporal(state: State, X: Any, times: Vector | None = None) -> State:
+    """The state after more rows: last code and residuals are new, coefficients stay."""
+    before = state.temporal
+    assert before is not None
+    rows = dense_with_holes(X[-RECENT:])
+    if times is None or not before.stamped:
+        last = before.last_time + before.step * (state.n_seen - before.n_seen)
+        clock = even_clock(len(rows), last, before.step)
+    else:
+        clock = clock_of(np.asarray(times[-RECENT:], np.float64), before.step)
+    W = in_noise_units(state, rows) - season_of(before.seasons, clock.times)
+    temporal = _standing(end_batch(state), before, W, clock)
+    return evolve(state, temporal=replace(temporal, n_seen=state.n_seen))
+
+
+def _seasons(
+    state: State, W: Matrix, clock: Clock, step: float, *, stamped: bool
+) -> Seasons | None:
+    wanted, hyper = state.config.seasons, state.config.hyper
+    if wanted is None or len(W) < 4:
+        return None
+    away, size = away_from_mean(state, W)
+    periods = None if wanted == "auto" else state.config.periods(step if stamped else None)
+    found = find_seasons(away / size, clock, step, periods, stamped, hyper.season_gain)
+    return None if found is None else replace(found, loadings=found.loadings * size[:, None])
+
+
+def _best(found: Temporal, fill: Any, loss: Any, gain: float) -> tuple[Temporal, NDArray[Any]]:
+    """With which of the autoregressions held-out gaps are filled best, and how they are filled."""
     none = np.zeros_like
     choices = [
         replace(found, code_ar=codes, residual_ar=own)
         for codes in (none(found.code_ar), found.code_ar)
         for own in (none(found.residual_ar), found.residual_ar)
     ]
-    if held_out.sum() < FEWEST_HELD_OUT:
-        return _with_one_step_errors(evolve(state, temporal=choices[-1]), rows)
-    shown = np.where(held_out, np.nan, rows)
-    fills = [
-        predict_in_time(evolve(state, temporal=each), shown, std=False).mean for each in choices
-    ]
-    scale = state.params.scale
-    losses = [float(np.sum((((filled - rows) / scale)[held_out]) ** 2)) for filled in fills]
+    fills = [fill(each) for each in choices]
+    losses = [loss(filled) for filled in fills]
     best = int(np.argmin(losses))
-    best = best if losses[best] < (1.0 - hyper.temporal_gain) * losses[0] else 0
-    chosen = _with_series(state, choices[best], fills[best], shown, rows, held_out)
-    plain = _errors_in_time(state, choices[0], shown, rows, held_out)
-    used = plain
-    if best > 0 or chosen.series_weight.any():
-        used = _errors_in_time(state, chosen, shown, rows, held_out)
-    # The dictionary has learned from what is held out here, so these errors are a little small: by
-    # as much as those without autoregressions are smaller than those of entries it never saw.
-    optimism = quantile(state.holdout.histogram, CENTRAL) / quantile(plain, CENTRAL)
-    chosen = replace(chosen, histogram=rescaled(used, 1.0 / max(optimism, 1.0)))
-    return _with_one_step_errors(evolve(state, temporal=chosen), rows)
+    best = best if losses[best] < (1.0 - gain) * losses[0] else 0
+    return choices[best], fills[best]
 
 
-def update_temporal(state: State, X: Any) -> State:
-    """The state after more rows: last code and residuals are new, coefficients stay."""
-    assert state.temporal is not None
-    rows = dense_with_holes(X[-RECENT:])
-    last = _estimated(end_batch(state), in_noise_units(state, rows))
-    temporal = replace(
-        state.temporal, last_code=last.last_code, last_code_cov=last.last_code_cov,
-        last_residual=last.last_residual, residual_age=last.residual_age, n_seen=state.n_seen,
-    )  # fmt: skip
-    return evolve(state, temporal=temporal)
+def _is_aided(temporal: Temporal) -> bool:
+    """Whether anything but its own row helps to fill an entry."""
+    used = temporal.code_ar.any() or temporal.residual_ar.any() or temporal.series_weight.any()
+    return bool(used) or temporal.seasons is not None
 
 
 def _with_series(
     state: State, temporal: Temporal, filled: NDArray[Any], shown: NDArray[Any],
-    truth: NDArray[Any], held_out: NDArray[np.bool_],
+    truth: NDArray[Any], held_out: NDArray[np.bool_], clock: Clock,
 ) -> Temporal:  # fmt: skip
     """With the weight of each feature's own series."""
     params = state.params
-    own = bridge_series(state, in_noise_units(state, shown), temporal.series_ar).mean
+    season = season_of(temporal.seasons, clock.times)
+    W = in_noise_units(state, shown) - season
+    own = bridge_series(state, W, temporal.series_ar, clock.at_step).mean + season
     own = own * params.noise_std + params.center
     own, shared = ((made - truth) / params.scale for made in (own, filled))
     weight = series_weight(own, shared, held_out, np.isnan(shown), state.config.hyper)
@@ -99,75 +150,94 @@ def _with_series(
 
 def _errors_in_time(
     state: State, temporal: Temporal, shown: NDArray[Any], truth: NDArray[Any],
-    held_out: NDArray[np.bool_],
+    held_out: NDArray[np.bool_], clock: Clock,
 ) -> Vector:  # fmt: skip
     """Histogram of errors of held-out entries, in units of their predicted deviation."""
-    filled, deviations = predict_in_time(evolve(state, temporal=temporal), shown)
+    state = evolve(state, temporal=temporal)
+    filled, deviations = predict_in_time(state, shown, clock=clock)
     assert deviations is not None
     sizes = np.abs(filled - truth)[held_out] / deviations[held_out]
     return binned(sizes, np.ones(len(sizes)))
 
 
-def _with_one_step_errors(state: State, rows: NDArray[Any]) -> State:
-    """With a histogram of the errors of forecasts of one row, over the last rows."""
-    temporal, params = state.temporal, state.params
+def _with_horizons(state: State, W: Matrix, clock: Clock) -> State:
+    """With where the sequence stands, and what backtests say of forecasts."""
+    temporal = state.temporal
     assert temporal is not None
-    W = in_noise_units(state, rows[-AHEAD - 1 :])
-    given = clip_rows(state, W * params.noise_std + params.center)
-    codes = encode_rows(state, given, limit=outlier_limit(state), keep_covariances=True)
-    E = residuals(state, W, codes.X)
-    sizes = [np.empty(0)]
-    for t in range(len(W) - 1):
-        then = replace(
-            temporal, last_code=codes.X[t, :-1], last_residual=np.nan_to_num(E[t]),
-            last_code_cov=codes.covariances[min(t, len(codes.covariances) - 1)],
-            residual_age=np.where(np.isnan(E[t]), LONG_AGO, 0),
-        )  # fmt: skip
-        mean, deviation = steps_ahead(state, then, 1)
-        size = np.abs(W[t + 1] - mean) / deviation
-        sizes.append(size[~np.isnan(size)])
-    found = np.concatenate(sizes)
-    histogram = binned(found, np.ones(len(found)))
-    return evolve(state, temporal=replace(temporal, one_step_histogram=histogram))
+    W = W - season_of(temporal.seasons, clock.times)
+    temporal = _standing(state, temporal, W, clock)
+    horizons = backtested(state, W, clock)
+    if horizons is not None:
+        temporal = replace(temporal, horizons=horizons)
+    return evolve(state, temporal=temporal)
 
 
-def _estimated(state: State, W: Matrix) -> Temporal:
-    """AR coefficients of codes, residuals and series, and the last row's code and residuals."""
-    params, hyper = state.params, state.config.hyper
-    rows = clip_rows(state, W * params.noise_std + params.center)
-    codes = encode_rows(state, rows, limit=outlier_limit(state), keep_covariances=True)
-    E = residuals(state, W, codes.X)
-    r = state.n_components
-    observed = np.flatnonzero(rows.shares > 0.0)
-    seen = ~np.isnan(E)
-    last = len(E) - 1 - np.argmax(seen[::-1], axis=0)
-    residual = np.where(seen.any(axis=0), E[last, np.arange(E.shape[1])], 0.0)
-    at = int(observed[-1]) if len(observed) else len(E) - 1
-    series = away_from_mean(state, W)[0]
-    return Temporal(
-        code_ar=_ar_coefficients(codes.X[:, :r], 0.0, hyper.max_ar),
-        residual_ar=_ar_coefficients(E, hyper.ar_prior[0], hyper.max_ar),
-        last_code=codes.X[at, :r].copy(),
-        last_code_cov=codes.covariances[min(at, len(codes.covariances) - 1)].copy(),
-        last_residual=np.nan_to_num(residual),
-        residual_age=np.where(seen.any(axis=0), len(E) - 1 - last, 0),
-        histogram=np.zeros(N_BINS),
-        one_step_histogram=np.zeros(N_BINS),
-        series_ar=_ar_coefficients(series, hyper.ar_prior[1], hyper.max_ar),
-        series_weight=np.zeros((len(DISTANCES), len(params.C))),
-        n_seen=state.n_seen,
+def _standing(state: State, temporal: Temporal, W: Matrix, clock: Clock) -> Temporal:
+    """With the last code, residuals and values of rows W without their season."""
+    n, m = W.shape
+    seen = ~np.isnan(W)
+    any_seen = seen.any(axis=0)
+    last = n - 1 - np.argmax(seen[::-1], axis=0)
+    rows = np.unique(np.append(last[any_seen & (last >= n - RECENT)], n - 1))
+    found = stands(state, W, clock, rows)
+    at = np.searchsorted(rows, last)
+    fresh = any_seen & (last >= n - RECENT)
+    column = np.arange(m)
+    residual = np.array([each.residual for each in found])
+    known = temporal.last_value if len(temporal.last_value) else state.params.C[:, -1]
+    age = np.rint(clock.at_step[-1] - clock.at_step[last]).astype(np.int64)
+    return replace(
+        temporal,
+        last_code=found[-1].code,
+        last_code_cov=found[-1].code_cov,
+        last_residual=np.where(fresh, residual[np.where(fresh, at, 0), column], 0.0),
+        residual_age=np.where(fresh, age, 0),
+        last_value=np.where(any_seen, W[last, column], known).astype(np.float64),
+        last_time=float(clock.times[-1]),
     )
 
 
-def _ar_coefficients(E: Matrix, prior: float, largest: float) -> Vector:
-    """AR(1) coefficient of each column, shrunk by `prior` uncorrelated pairs."""
+def _estimated(
+    state: State, W: Matrix, clock: Clock, step: float, seasons: Seasons | None
+) -> Temporal:
+    """AR coefficients of codes, residuals and series about the seasons."""
+    params, hyper = state.params, state.config.hyper
+    W = W - season_of(seasons, clock.times)
+    rows = clip_rows(state, in_data_units(state, W))
+    codes = encode_rows(state, rows, limit=outlier_limit(state)).X
+    E = residuals(state, W, codes)
+    (m, R), elapsed = params.C.shape, clock.elapsed[1:-1]
+    series = away_from_mean(state, W)[0]
+    return Temporal(
+        code_ar=_ar_coefficients(codes[:, : R - 1], elapsed, 0.0, hyper.max_ar),
+        residual_ar=_ar_coefficients(E, elapsed, hyper.ar_prior[0], hyper.max_ar),
+        last_code=np.zeros(R - 1),
+        last_code_cov=np.eye(R - 1),
+        last_residual=np.zeros(m),
+        residual_age=np.zeros(m, np.int64),
+        histogram=np.zeros(N_BINS),
+        one_step_histogram=np.zeros(N_BINS),
+        series_ar=_ar_coefficients(series, elapsed, hyper.ar_prior[1], hyper.max_ar),
+        series_weight=np.zeros((len(DISTANCES), m)),
+        n_seen=state.n_seen,
+        last_value=np.zeros(m),
+        step=step,
+        last_time=float(clock.times[-1]),
+        seasons=seasons,
+    )
+
+
+def _ar_coefficients(E: Matrix, elapsed: Vector, prior: float, largest: float) -> Vector:
+    """AR(1) coefficient of each column for one step, shrunk by `prior` uncorrelated pairs."""
     before, now = E[:-1], E[1:]
     both = ~np.isnan(before * now)
     products = np.sum(before * now, axis=0, where=both)
     squares = np.sum(0.5 * (before**2 + now**2), axis=0, where=both)
     typical = float(np.nanmean(E**2)) if np.isfinite(E).any() else 1.0
     coefficients = products / np.maximum(squares + prior * typical, 1e-300)
-    return np.clip(coefficients, 0.0, largest)
+    apart = (elapsed @ both) / np.maximum(both.sum(axis=0), 1)
+    per_step = np.maximum(coefficients, 0.0) ** (1.0 / np.maximum(apart, 1e-3))
+    return np.clip(np.where(apart == 1.0, coefficients, per_step), 0.0, largest)
 
 
 def _moved(missing: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -33,11 +33,11 @@ class Bridged(NamedTuple):
     std: Matrix
 
 
-def bridge_series(state: State, W: Matrix, series_ar: Vector) -> Bridged:
+def bridge_series(state: State, W: Matrix, series_ar: Vector, at_step: Vector) -> Bridged:
     """Missing entries of rows W, in units of the noise, by each feature's own autoregression."""
     away, size = away_from_mean(state, W)
     means, remains = np.zeros_like(away), np.ones_like(away)
-    bridge(away, series_ar, means, remains)
+    bridge(away, series_ar, at_step, means, remains)
     return Bridged(means + _mean(state), np.sqrt(remains) * size)
 
 

@@ -1,14 +1,17 @@
-"""Rows in time: codes and residuals that remember.
+"""Kernels of rows that are consecutive in time, which may be unevenly spaced.
 
-Codes follow x_t = φ ∘ x_{t−1} + noise, each of variance 1. With A_t and b_t a row's own system
-(without its prior), p = 1 / (1 − φ²) and τ = φ / (1 − φ²), the codes of a sequence solve
+Codes follow x_t = φ_t ∘ x_{t−1} + noise with stationary covariance I, where φ_t = φ^Δ and Δ is the
+time since the row before, in steps. With A_t, b_t a row's own system (without its prior) and
+τ_t = φ_t / (1 − φ_t²), the codes of a sequence solve
 
-    (A_t + D_t) x_t − τ ∘ (x_{t−1} + x_{t+1}) = b_t,   D_t = p (first or last), p (1 + φ²) (between)
+    (A_t + D_t) x_t − τ_t ∘ x_{t−1} − τ_{t+1} ∘ x_{t+1} = b_t,
+    D_t = 1 / (1 − φ_t²) + φ_{t+1}² / (1 − φ_{t+1}²),
 
-by elimination forwards and substitution backwards, with what is not known of each code:
+where the first row has φ_t = 0 and the last φ_{t+1} = 0, by elimination forwards and substitution
+backwards, with what is not known of each code:
 
-    Λ_t = A_t + D_t − τ Λ_{t−1}⁻¹ τ,   η_t = b_t + τ Λ_{t−1}⁻¹ η_{t−1},
-    x_t = Λ_t⁻¹ (η_t + τ x_{t+1}),     Cov_t = Λ_t⁻¹ + Λ_t⁻¹ τ Cov_{t+1} τ Λ_t⁻¹.
+    Λ_t = A_t + D_t − τ_t Λ_{t−1}⁻¹ τ_t,   η_t = b_t + τ_t Λ_{t−1}⁻¹ η_{t−1},
+    x_t = Λ_t⁻¹ (η_t + τ_{t+1} x_{t+1}),   Cov_t = Λ_t⁻¹ + Λ_t⁻¹ τ_{t+1} Cov_{t+1} τ_{t+1} Λ_t⁻¹.
 
 What row t needs of the past is (Λ_{t−1}⁻¹, Λ_{t−1}⁻¹ η_{t−1}), the `carry` (r, r + 1).
 
@@ -28,11 +31,15 @@ from .small import dot, invert, multiply
 
 @jit
 def eliminate(
-    C, G, Sigma, rarity, one, phi, starts, features, values, first, last, n_rows,
+    C, G, Sigma, rarity, one, phi, elapsed, starts, features, values, first, last, n_rows,
     carry, inverses, eta,
 ):  # fmt: skip
-    """Fill Λ⁻¹ and η of rows first to last of a sequence of n_rows, and move the carry on."""
+    """Fill Λ⁻¹ and η of rows first to last of a sequence of n_rows, and move the carry on.
+
+    `elapsed` (n_rows,) holds the steps since the row before; the first is not read.
+    """
     r = C.shape[1] - 1
+    tie = np.empty(r)
     A = np.empty((r + 1, r + 1))
     b = np.empty(r + 1)
     solution = np.empty(r)
@@ -45,19 +52,19 @@ def eliminate(
             count += rarity[seen[s]]
         inverse, right = inverses[t - first], eta[t - first]
         for i in range(r):
-            stiff = 1.0 / (1.0 - phi[i] * phi[i])
-            tie = stiff * phi[i]
-            for j in range(r):
-                inverse[i, j] = A[i, j] + count * Sigma[i, j]
-                if t > 0:
-                    tie_j = phi[j] / (1.0 - phi[j] * phi[j])
-                    inverse[i, j] -= tie * carry[i, j] * tie_j
-            between = 0 < t < n_rows - 1
-            alone = n_rows == 1
-            inverse[i, i] += 1.0 if alone else stiff * (1.0 + phi[i] * phi[i] * between)
+            before = phi[i] ** elapsed[t] if t > 0 else 0.0
+            after = phi[i] ** elapsed[t + 1] if t + 1 < n_rows else 0.0
+            tie[i] = before / (1.0 - before * before)
             right[i] = b[i] - one * (A[i, r] + count * Sigma[i, r])
             if t > 0:
-                right[i] += tie * carry[i, r]
+                right[i] += tie[i] * carry[i, r]
+            for j in range(r):
+                inverse[i, j] = A[i, j] + count * Sigma[i, j]
+            inverse[i, i] += 1.0 / (1.0 - before * before) + after * after / (1.0 - after * after)
+        if t > 0:
+            for i in range(r):
+                for j in range(r):
+                    inverse[i, j] -= tie[i] * carry[i, j] * tie[j]
         invert(inverse, 0.0)
         multiply(inverse, right, solution)
         for i in range(r):
@@ -67,18 +74,20 @@ def eliminate(
 
 
 @jit
-def substitute(inverses, eta, phi, has_next, x_next, covariance_next, X, covariances):
+def substitute(inverses, eta, phi, elapsed, has_next, x_next, covariance_next, X, covariances):
     """Fill codes and covariances of rows from the last back, and move those of the next on.
 
+    `elapsed` (q + 1,) holds the steps since the row before of each row, and of the one after them.
     Where `covariances` has room for one only, they are not wanted.
     """
     q, r = eta.shape
     tie = np.empty(r)
     gain = np.empty((r, r))
     scaled = np.empty(r)
-    for i in range(r):
-        tie[i] = phi[i] / (1.0 - phi[i] * phi[i])
     for t in range(q - 1, -1, -1):
+        for i in range(r):
+            left = phi[i] ** elapsed[t + 1]
+            tie[i] = left / (1.0 - left * left)
         inverse, covariance = inverses[t], covariances[min(t, covariances.shape[0] - 1)]
         if has_next or t + 1 < q:
             for i in range(r):
@@ -103,8 +112,11 @@ def substitute(inverses, eta, phi, has_next, x_next, covariance_next, X, covaria
 
 
 @jit
-def bridge(E, phi, means, variances):
-    """Means and variances of residuals that are missing (NaN in E), in units of their variance."""
+def bridge(E, phi, at_step, means, variances):
+    """Means and variances of residuals that are missing (NaN in E), in units of their variance.
+
+    `at_step` (n,) is when each row comes, in steps.
+    """
     n, m = E.shape
     for i in range(m):
         last, at = -1, 0
@@ -117,8 +129,8 @@ def bridge(E, phi, means, variances):
             while after < n and E[after, i] != E[after, i]:
                 after += 1
             for t in range(at, after):
-                u = phi[i] ** (t - last) if last >= 0 else 0.0
-                w = phi[i] ** (after - t) if after < n else 0.0
+                u = phi[i] ** (at_step[t] - at_step[last]) if last >= 0 else 0.0
+                w = phi[i] ** (at_step[after] - at_step[t]) if after < n else 0.0
                 both = 1.0 - u * u * w * w
                 mean = 0.0
                 if last >= 0:
