@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.require import require
+from ..streams.frames import refuse_lazy
 
 Times = NDArray[np.float64] | None
 """Seconds since 1970 (of durations: since zero), one for each row; None if rows have no times."""
@@ -22,6 +23,7 @@ UNITS = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 def has_index(X: Any) -> bool:
     """Whether X is a frame of pandas, or of Dask."""
+    refuse_lazy(X)
     return hasattr(X, "columns") and hasattr(X, "index")
 
 

@@ -1,6 +1,8 @@
 """`Learner`: a model that learns from rows, and all it can do. Everything else wraps it."""
 
+import os
 import threading
+import weakref
 from dataclasses import replace
 from typing import Any, Self
 
@@ -22,6 +24,7 @@ from .snapshot import NO_ENERGY, Learned, Snapshot
 # Codes that are smaller cannot have made a dictionary overflow, not in float32 either.
 ORDINARY_CODE = 1e8
 _NEVER = (None, None, None)
+_LEARNERS: "weakref.WeakSet[Learner]" = weakref.WeakSet()
 
 
 class Learner(Predictor):
@@ -80,6 +83,7 @@ class Learner(Predictor):
         self._buffer: DoubleBuffer | None = None
         self._resumed: tuple[Any, Any, Any] = _NEVER
         self._lock = threading.Lock()
+        _LEARNERS.add(self)
 
     # -- what it is -------------------------------------------------------------------------
 
@@ -374,3 +378,17 @@ class Learner(Predictor):
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept, _lock=threading.Lock(), _buffer=None, _resumed=_NEVER)
+        _LEARNERS.add(self)
+
+
+def _unlock_all() -> None:
+    """In a forked process no other thread is left that could release a lock.
+
+    What was learned is replaced as a whole, so every learner is a consistent one.
+    """
+    for learner in list(_LEARNERS):
+        learner._lock, learner._buffer = threading.Lock(), None  # noqa: SLF001
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_unlock_all)

@@ -23,8 +23,15 @@ OTHERS = {
 }
 
 
+def refuse_lazy(X: Any) -> None:
+    """Refuse a LazyFrame of Polars: even its names would start a computation."""
+    if type(X).__name__ == "LazyFrame" and type(X).__module__.startswith("polars"):
+        raise TypeError("X is a LazyFrame, whose rows are not known yet. Give X.collect().")
+
+
 def has_columns(X: Any) -> bool:
     """Whether X is a frame."""
+    refuse_lazy(X)
     return hasattr(X, "columns") and hasattr(X, "dtypes")
 
 

@@ -8,10 +8,12 @@ that is passed as True or False would be a type of its own.
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import wraps
 from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core.caching import FunctionCache, NullCache
 
 # Sums may be reordered and fused so that they vectorise. NaN and infinity keep
@@ -77,7 +79,10 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel; None, which is announced, if it has to be compiled."""
-        kernel = super().load_overload(sig, target_context)
+        try:
+            kernel = super().load_overload(sig, target_context)
+        except Exception:  # the cache is damaged, in any of the ways in which pickles can be
+            kernel = None
         if kernel is None and _listeners:
             cached = any(Path(self.cache_path).glob("*.nbi"))
             _announce(SOME_CACHED if cached else NOTHING_CACHED)
@@ -85,17 +90,36 @@ class KernelCache(FunctionCache):  # type: ignore[misc]
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep a compiled kernel, if there is room."""
-        with suppress(OSError):
+        try:
             super().save_overload(sig, data)
+        except OSError:
+            return
+        except Exception:  # the index is damaged: begin a new one
+            with suppress(OSError):
+                self.flush()
+                super().save_overload(sig, data)
 
 
 def jit(function: Callable[..., Any], **options: Any) -> Callable[..., Any]:
     """Compile a kernel lazily; cache it where a cache can be written."""
+    if numba.config.DISABLE_JIT:
+        return _interpreted(function)
     kernel = numba.njit(**OPTIONS, **options)(function)
     try:
         kernel._cache = KernelCache(function)  # noqa: SLF001
     except RuntimeError:  # neither the package nor the user's cache folder is writable
         kernel._cache = NoCache()  # noqa: SLF001
+    return kernel
+
+
+def _interpreted(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The kernel as Python runs it: NumPy must not report what compiled code does not."""
+
+    @wraps(function)
+    def kernel(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arguments)
+
     return kernel
 
 
