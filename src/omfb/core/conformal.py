@@ -7,8 +7,7 @@ distribution of the errors is.
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
-from scipy.stats import t as student
+from scipy.special import ndtri, stdtrit
 
 Vector = NDArray[np.float64]
 
@@ -54,7 +53,7 @@ def quantile(histogram: Vector, level: float) -> float:
     With fewer than 20 errors the quantile is shrunk towards that of the normal distribution.
     """
     total = float(histogram.sum())
-    normal = float(norm.ppf(0.5 + level / 2.0))
+    normal = float(ndtri(0.5 + level / 2.0))
     if total == 0.0:
         return normal
     below = np.concatenate([[0.0], np.cumsum(histogram)]) / total
@@ -73,8 +72,8 @@ def calibration(histogram: Vector) -> float:
 def student_factor(level: float, dof: Vector) -> Vector:
     """How much wider than a normal interval Student's is; infinite without a degree of freedom."""
     known = dof > 0.0
-    wide = student.ppf(0.5 + level / 2.0, np.where(known, dof, 1.0))
-    factor: Vector = np.where(known, wide / norm.ppf(0.5 + level / 2.0), np.inf)
+    wide = stdtrit(np.where(known, dof, 1.0), 0.5 + level / 2.0)
+    factor: Vector = np.where(known, wide / ndtri(0.5 + level / 2.0), np.inf)
     return factor
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.special import ndtri
 
 from ..conformal import binned
 from ..linalg.rows import Rows
@@ -76,7 +76,7 @@ def refine_and_calibrate(state: State, X: Any) -> State:
 
 def normal_sizes(n: int) -> Vector:
     """Sizes of n errors that a normal law expects."""
-    sizes: Vector = norm.ppf(0.5 + (np.arange(n) + 0.5) / (2.0 * n)) if n else np.empty(0)
+    sizes: Vector = ndtri(0.5 + (np.arange(n) + 0.5) / (2.0 * n)) if n else np.empty(0)
     return sizes
 
 
