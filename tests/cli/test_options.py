@@ -11,9 +11,11 @@ import scipy.sparse
 from typer.main import get_command
 from typer.testing import CliRunner
 
-from omfb import OMFBImputer, OnlineFactorAnalysis
+from omfb import OMFBImputer, OMFBRecommender, OnlineFactorAnalysis
 from omfb.cli import app
 from omfb.cli._models import load_estimator
+from omfb.datasets import make_ratings
+from omfb.persistence import read_model
 from omfb.persistence.modelfile import is_model_file
 
 from ..commands import low_rank, write_csv
@@ -31,6 +33,7 @@ BASES = {
     "info": ["a.omfb"],
     "demo": [],
     "reproduce": [],
+    "recommend": ["ratings.omfb", "--user", "3"],
 }
 
 
@@ -110,6 +113,7 @@ CASES = {
         "--init": Case("random", beside=OF_OMFB),
         "--scheduler": Case("tcp://127.0.0.1:1", data="-", refused="--scheduler needs files"),
         "--n-tasks": Case("4", refused="--n-tasks is for a cluster"),
+        "--ratings": Case("user,item,rating", data="ratings.csv"),
     },
     "complete": {
         **READING,
@@ -143,6 +147,13 @@ CASES = {
         "--output": Case("other.omfb"),
         "--force": Case(beside="-o notes.txt"),
         "--quiet": Case(),
+    },
+    "recommend": {
+        "--user": Case("4"),
+        "--number": Case("3"),
+        "--include-seen": Case(),
+        "--json": Case(),
+        "--quiet": Case(beside="--user nobody"),
     },
     "info": {"--atoms": Case("2x3 atoms.png"), "--json": Case()},
     "demo": {"--out": Case("folder"), "--seed": Case("1")},
@@ -186,6 +197,10 @@ def folder(tmp_path_factory):
     walks = np.cumsum(low_rank(300, 6, missing=0.0), axis=0)
     walks[rng.random(walks.shape) < 0.2] = np.nan
     write_csv(folder / "walks.csv", walks)
+    users, items, ratings = make_ratings(30, 20, 300, random_state=0)
+    frame_of_ratings = pd.DataFrame({"user": users, "item": items, "rating": ratings})
+    frame_of_ratings.to_csv(folder / "ratings.csv", index=False)
+    OMFBRecommender(2, random_state=0).fit(frame_of_ratings).save(folder / "ratings.omfb")
     (folder / "notes.txt").write_text("not a model\n")
     start = OnlineFactorAnalysis(random_state=0).fit(frame[:200])
     start.save(folder / "start.omfb")
@@ -243,6 +258,8 @@ def _outcome(folder, path, words):
 def _content(file):
     if not is_model_file(file):
         return b"a log" if file.name.startswith("log") else file.read_bytes()
+    if read_model(file)[0]["class"] == "OMFBRecommender":
+        return OMFBRecommender.load(file).predict(3, [1, 2, 3]).tobytes()
     model = load_estimator(file)
     n_features = model.n_features_in_
     rows = low_rank(40, n_features, seed=5)

@@ -11,6 +11,7 @@ from .demo import demo
 from .fit import fit
 from .info import info
 from .merge import merge
+from .recommend import recommend
 from .reproduce import reproduce
 from .transform import inverse, score, transform
 
@@ -21,7 +22,11 @@ app = typer.Typer(
     rich_markup_mode="markdown",
 )
 
-for command in (fit, complete, transform, inverse, score, merge, info, demo, reproduce):
+COMMANDS = (
+    fit, complete, transform, inverse, score, recommend, merge, info, demo, reproduce,
+)  # fmt: skip
+
+for command in COMMANDS:
     app.command(cls=Command)(command)
 
 

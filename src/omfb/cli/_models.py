@@ -70,7 +70,10 @@ def load_estimator(path: Path) -> "BaseFactorizer":
     """The estimator of a model file, of the class that the file names."""
     classes = estimators()
     by_name = {cls.__name__: cls for cls in classes.values()}
-    return by_name.get(str(header_of(path).get("class")), classes[DEFAULT]).load(path)
+    name = str(header_of(path).get("class"))
+    if name == "OMFBRecommender":
+        raise UsageError(f"{path}: a model of ratings, which `omfb recommend` and `omfb info` take")
+    return by_name.get(name, classes[DEFAULT]).load(path)
 
 
 def header_of(path: Path) -> dict[str, Any]:

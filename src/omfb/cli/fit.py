@@ -31,6 +31,7 @@ from ._options import (
     open_files,
     reads_data,
 )
+from ._ratings import fit_ratings, hint_at_ratings
 from ._saving import save_model
 
 if TYPE_CHECKING:
@@ -203,6 +204,15 @@ def fit(
         str | None,
         _option("First dictionary: data (default), random, or a .npy file.", panel=PAPER),
     ] = None,
+    ratings: Annotated[
+        str | None,
+        typer.Option(
+            metavar="USER,ITEM,RATING[,TIME]",
+            help="DATA has a rating in each line: names, or numbers from 1, of its columns. Fits a "
+            "model of ratings, for `omfb recommend`.",
+            show_default=False,
+        ),
+    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -240,6 +250,8 @@ def fit(
 
         omfb fit faces.npy --estimator factor-analysis -r 5 -o faces.omfb
 
+        omfb fit ratings.csv --ratings user,item,rating -o model.omfb
+
         omfb fit table.csv -o model.omfb --checkpoint table.ckpt --resume
 
         omfb fit data/*.parquet -o model.omfb --scheduler tcp://10.0.0.1:8786
@@ -257,6 +269,13 @@ def fit(
         "positive_code": positive or None, "positive_dict": positive or None, "alpha": alpha,
         "l1_ratio": l1_ratio, "absent": absent, "init": _init(init),
     }  # fmt: skip
+    if ratings is not None:
+        others = {
+            "--estimator": estimator != DEFAULT, "--checkpoint": checkpoint, "--every": every,
+            "--resume": resume, "--log": log, "--scheduler": scheduler, "--n-tasks": n_tasks,
+        }  # fmt: skip
+        fit_ratings(data, output, ratings, options, others, reading, force, quiet)
+        return
     every = checked_every(checkpoint, resume, every)
     model = new_estimator(estimator, options)
     check_cluster(data, model, scheduler, n_tasks)
@@ -269,6 +288,7 @@ def fit(
         check_replaceable(output)
         source: FitSource = open_files(data, reading, stop.check, quiet)
         _check_source(model, source, options)
+        hint_at_ratings(data, quiet)
         if scheduler is not None:
             source = at_scheduler(data, reading, scheduler, n_tasks)
         if not quiet:

@@ -41,8 +41,11 @@ def info(
 
     refuse_overwriting([model], [None if atoms is None else atoms[1]])
     parts = Parts(*read_model(model))
+    of_ratings = parts.header.get("class") == "OMFBRecommender"
+    if of_ratings and atoms is not None:
+        raise UsageError("--atoms draws a dictionary, but this is a model of ratings")
     try:
-        facts = _facts(parts, snapshot_of(parts))
+        facts = _ratings(model) if of_ratings else _facts(parts, snapshot_of(parts))
     except FAULTS as error:
         reason = " ".join(str(error).split())[:200]
         if not isinstance(error, ModelFileError):
@@ -58,6 +61,26 @@ def info(
         from ._models import load_model
 
         _draw(load_model(model).learner.components, *atoms)
+
+
+def _ratings(path: Path) -> dict[str, Any]:
+    """Facts about a model of ratings."""
+    from ..estimators.recommender import OMFBRecommender
+    from ..persistence.modelfile import VERSION
+
+    model = OMFBRecommender.load(path)
+    return {
+        "kind": f"OMFBRecommender model, format {VERSION}",
+        "components": model.n_components,
+        "users": len(model.users_),
+        "items": len(model.items_),
+        "ratings": model.n_ratings_,
+        "rounds": model.n_iter_,
+        "held-out error": model.holdout_rmse_,
+        "running error": model.prequential_rmse_,
+        "noise": model.noise_variance_**0.5,
+        "parameters": model.get_params(),
+    }
 
 
 def _facts(parts: "Parts", snapshot: "Snapshot") -> dict[str, Any]:

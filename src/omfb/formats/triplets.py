@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,6 +12,9 @@ from .compression import compression_of, open_compressed
 
 SEPARATORS = ("::", "\t", ";", "|", ",")
 CHUNK = 1 << 20
+# What `columns_of_ratings` looks at, and which numbers are few.
+SAMPLE, FEWEST_ROWS, MOST_DIFFERENT = 500, 10, 20
+RATING_NAMES = ("rating", "ratings", "score", "stars", "vote")
 PARTS = ("user", "item", "rating", "time")
 
 
@@ -66,6 +69,38 @@ def triplets_of(
         raise DataError(f"{name}: no ratings: there is a header only.")
     users, items = ([id_of(text) for text in part] for part in parts[:2])
     return Triplets(users, items, parts[2], parts[3] if len(parts) == 4 else None)
+
+
+def columns_of_ratings(path: Path) -> list[str] | None:
+    """The columns of user, item and rating, if the first lines of a text file look like these.
+
+    The first two columns are whole numbers or text, in pairs that are there once, of which one
+    side repeats; the third has numbers, and is called so or has few different ones.
+    """
+    if "".join(path.suffixes[:1]).lower() not in (".csv", ".tsv", ".dat", ".txt", ".data"):
+        return None
+    try:
+        stream: Any = open_compressed(path) if compression_of(path) else path.open("rb")
+        with closing(stream):
+            rows = [row for _, row in islice(_rows(_lines(stream), str(path)), SAMPLE)]
+    except (DataError, OSError):
+        return None
+    if len(rows) < FEWEST_ROWS or {len(row) for row in rows} not in ({3}, {4}):
+        return None
+    header = None if _is_number(rows[0][2]) else rows.pop(0)
+    pairs = {(row[0], row[1]) for row in rows}
+    sides = [{row[at] for row in rows} for at in (0, 1)]
+    are_ids = not any(
+        _is_number(cell) and isinstance(id_of(cell), str) for cell in sides[0] | sides[1]
+    )
+    repeated = min(map(len, sides)) < len(rows) == len(pairs)
+    if not are_ids or not repeated or not all(_is_number(row[2]) for row in rows):
+        return None
+    few = len({row[2] for row in rows}) <= MOST_DIFFERENT
+    named = header is not None and header[2].lower() in RATING_NAMES
+    if not (named or few):
+        return None
+    return header[:3] if header is not None else ["1", "2", "3"]
 
 
 def _lines(stream: Any) -> Iterator[bytes]:
