@@ -23,11 +23,11 @@ unit: $(VENV)/installed
 # errors, links that lead nowhere in the site among them.
 docs: $(VENV)/docs
 	rm -rf docs/reference/generated docs/examples  # pages of what is gone
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m sphinx -E -W --keep-going -q -b html docs docs/_build/html
 
 docs-quick: $(VENV)/docs
 	rm -rf docs/reference/generated docs/examples
-	$(BIN)/python -m sphinx -W --keep-going -q -b html -D plot_gallery=0 docs docs/_build/quick
+	$(BIN)/python -m sphinx -E -W --keep-going -q -b html -D plot_gallery=0 docs docs/_build/quick
 
 $(VENV)/docs: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet --group docs

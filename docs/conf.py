@@ -47,8 +47,7 @@ autosummary_generate = True
 autosummary_context = {
     "hidden_members": [
         "adopt", "allowed", "checked_config", "current_config", "current_state", "fit_source",
-        "get_metadata_routing", "n_passes", "score_held_out", "set_callbacks", "set_fit_request",
-        "set_output", "set_partial_fit_request", "set_score_request", "set_transform_request",
+        "get_metadata_routing", "n_passes", "score_held_out", "set_callbacks", "set_output",
     ]
 }  # fmt: skip
 autodoc_typehints = "none"
