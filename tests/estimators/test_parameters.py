@@ -85,6 +85,10 @@ def test_every_parameter_has_an_effect(estimator, name, caplog):
         return
     if name == "keep_empty_features":
         pytest.skip("see test_indicators.py")
+    if name == "new_features":  # of rows by name: tests/estimators/test_new_features.py
+        model = estimator(new_features="ignore", **base).partial_fit({"a": 1.0})
+        assert model.partial_fit({"b": 1.0}).n_features_in_ == 1
+        return
     if name == "remainder":
         X = pd.DataFrame(X, columns=list("abcdefgh")).assign(word="x")
     if name == "absent":
@@ -128,6 +132,7 @@ WRONG = {
     "max_value": [-np.inf, np.nan, "x"],
     "integers": ["yes", None, np.arange(3)],
     "remainder": ["keep", None, 1],
+    "new_features": ["yes", 1, True],
     "missing_values": ["x", True, np.inf, {"zz": 1.0}, {0: "x"}],
     "add_indicator": ["yes", None],
     "keep_empty_features": ["yes", None],

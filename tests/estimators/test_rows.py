@@ -128,8 +128,11 @@ def test_rows_that_cannot_be_used_are_refused_by_name(estimator, frame):
             call({"a": 10**400})
         with pytest.raises(ValueError, match="holds a name twice"):
             call(pd.Series([1.0, 2.0], index=["a", "a"]))
-    with pytest.raises(ValueError, match="'other'"):
-        model.partial_fit({"a": 1.0, "other": 2.0})
+    if estimator is not OMFB:
+        model.set_params(new_features="error")
+    for call in (model.partial_fit, model.complete):
+        with pytest.raises(ValueError, match="'other'"):
+            call({"a": 1.0, "other": 2.0})
     assert np.array_equal(model.components_, before)
     with pytest.raises(TypeError, match="key 3"):
         estimator(2).partial_fit({3: 1.0})

@@ -118,6 +118,9 @@ class Engine(Protocol[S, K]):
     def resume_temporal(self, state: S, last_rows: Matrix, times: Times = None) -> S:
         """The state with its temporal part brought up to the last rows, which it has learned."""
 
+    def add_features(self, state: S, count: int) -> S:
+        """The state with more features, of which nothing was observed yet."""
+
     def with_config(self, state: S, config: K) -> S:
         """The state, to continue under another config."""
 
@@ -190,6 +193,10 @@ class PointPredictions:
     def sample(self, state: Any, rows: Rows, n: int, rng: np.random.Generator) -> NoReturn:
         """See `Engine.sample`."""
         raise no_uncertainty("draws")
+
+    def add_features(self, state: Any, count: int) -> NoReturn:
+        """See `Engine.add_features`."""
+        raise UnsupportedError("OMFB has a fixed number of features.")
 
     def forecast(self, state: Any, steps: int, times: Times = None) -> NoReturn:
         """See `Engine.forecast`."""

@@ -253,8 +253,15 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             return self._start(X)
         config = self.current_config()
         self._check_order(X)
-        rows = self._any_rows(learner, X, learn=True)
-        if learner.learn(rows, config, ordered_times(X)) is not None:
+        before = learner.snapshot()
+        try:
+            rows = self._any_rows(learner, X, learn=True)
+            codes = learner.learn(rows, config, ordered_times(X))
+        except BaseException:
+            if learner.feature_names is not before.feature_names:  # features were added
+                learner.restore(before)
+            raise
+        if codes is not None:
             trace_of(self).note(learner.learned)
         self._after_learning(X, rows)
         return self
@@ -533,11 +540,14 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             self._name_index = index = NameIndex(names)
         array, unknown = index.array(rows, learner.dtype)
         if unknown:
-            self._check_unknown(unknown, names)
+            new = self._new_names(unknown, names, learn)
+            if new:
+                learner.add_features(new)
+                return self._named_rows(learner, rows, learn)
         return array
 
-    def _check_unknown(self, unknown: dict[Any, Any], names: list[str]) -> None:
-        """Refuse entries of rows that are no features of the model."""
+    def _new_names(self, unknown: dict[Any, Any], names: list[str], learn: bool) -> list[str]:
+        """Names of features to be added, of entries that are no features of the model."""
         name = next(iter(unknown))
         raise ValueError(
             f"X has {shown(name)}, which is no feature of the model: it was fitted to "

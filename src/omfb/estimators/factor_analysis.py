@@ -47,6 +47,9 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         Cycles in time that columns follow, in forecasts and in gaps: their lengths, as numbers of
         rows or durations such as "24h". "auto" looks for them, and keeps those that help to predict
         parts of the table that were left out. Only temporal models use it.
+    new_features : {"add", "error", "ignore"} or None, default=None
+        What `partial_fit` does with a key of a row by name that is no feature of the model yet: add
+        a feature, refuse the row, or leave the entry out. None adds it, and warns once.
     max_iter : int or None, default=None
         Passes over the data in `fit`. None is 1, and 2 over tables of less than 4000 rows;
         rows of which less than half is observed count for less.
@@ -134,6 +137,7 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         robust: bool = True,
         temporal: bool | None = None,
         seasons: Any = "auto",
+        new_features: str | None = None,
         max_iter: int | None = None,
         tol: float = 0.0,
         shuffle: bool | str = True,
@@ -148,6 +152,7 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         self.robust = robust
         self.temporal = temporal
         self.seasons = seasons
+        self.new_features = new_features
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle

@@ -65,6 +65,9 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
     keep_empty_features : bool, default=True
         Whether `transform` returns features that were never observed, filled with 0 (or the bound
         nearest to it). scikit-learn's imputers drop them by default.
+    new_features : {"add", "error", "ignore"} or None, default=None
+        What `partial_fit` does with a key of a row by name that is no feature of the model yet: add
+        a feature, refuse the row, or leave the entry out. None adds it, and warns once.
     max_iter : int or None, default=None
         Passes over the data in `fit`. None is 1, and 2 over tables of less than 4000 rows;
         rows of which less than half is observed count for less.
@@ -156,6 +159,7 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         missing_values: Any = np.nan,
         add_indicator: bool = False,
         keep_empty_features: bool = True,
+        new_features: str | None = None,
         max_iter: int | None = None,
         tol: float = 0.0,
         shuffle: bool | str = True,
@@ -177,6 +181,7 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         self.missing_values = missing_values
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
+        self.new_features = new_features
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle

@@ -45,6 +45,13 @@ def checked_flag(name: str, value: Any) -> bool:
     return bool(value)
 
 
+def checked_new_features(value: Any) -> str | None:
+    """What to do with features that a stream brings; None is to add them and say so once."""
+    if value is None or (isinstance(value, str) and value in ("add", "error", "ignore")):
+        return value
+    raise ValueError(f"new_features must be 'add', 'error', 'ignore' or None, got {shown(value)}.")
+
+
 def is_flag(value: Any) -> bool:
     """Whether a value is a bool, of Python or NumPy."""
     return isinstance(value, bool | np.bool_)

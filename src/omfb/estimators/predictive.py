@@ -20,8 +20,8 @@ from ..core.prediction import Prediction
 from ..streams import Source
 from .diagnostics import OUT_OF_ORDER
 from .forecasts import ForecastingFactorizer
-from .parameters import checked_flag, checked_seasons
-from .rows import is_row, values_like
+from .parameters import checked_flag, checked_new_features, checked_seasons
+from .rows import is_row, numeric_names, values_like
 from .times import (
     DATES_AS_TEXT,
     Stamps,
@@ -49,10 +49,12 @@ class PredictiveFactorizer(ForecastingFactorizer):
     robust: bool
     temporal: bool | None
     seasons: Any
+    new_features: str | None = None
 
     # -- parameters -------------------------------------------------------------------------
 
     def _config(self, temporal: bool) -> FactorConfig:
+        checked_new_features(self.new_features)
         if self.temporal is not None:
             temporal = checked_flag("temporal", self.temporal)
         return FactorConfig(
@@ -288,6 +290,24 @@ class PredictiveFactorizer(ForecastingFactorizer):
         if rows is None:
             raise AttributeError("This model does not hold its last rows.")
         return rows.astype(np.float64) - learner.decode(learner.encode(rows, config))
+
+    # -- features that a stream brings ------------------------------------------------------
+
+    def _new_names(self, unknown: dict[Any, Any], names: list[str], learn: bool) -> list[str]:
+        choice = checked_new_features(self.new_features)
+        if choice == "error":
+            return super()._new_names(unknown, names, learn)
+        if choice == "ignore" or not learn:  # answers cannot use what was never learned
+            return []
+        new = numeric_names([unknown], skip_text=self._skips_text)
+        if choice is None and not self.__dict__.get("_told_of_new_features"):
+            self._told_of_new_features = True
+            warnings.warn(
+                f"New feature {new[0]!r} was added to the model, and so will others that rows "
+                f"bring. new_features='add' says that this is meant, 'error' and 'ignore' prevent "
+                f"it.", UserWarning, stacklevel=6,
+            )  # fmt: skip
+        return new
 
     # -- inside -----------------------------------------------------------------------------
 

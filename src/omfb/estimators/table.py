@@ -39,11 +39,13 @@ class Table:
         """The facts once more rows have been learned from."""
         if self.limits is None:
             return self
-        extremes = Extremes(self.limits.shape[1])
+        n_new = rows.shape[1] - self.limits.shape[1]  # features that were added
+        limits = np.hstack([self.limits, np.repeat([[1.0], [0.0]], n_new, axis=1)])
+        extremes = Extremes(limits.shape[1])
         extremes.add(dense_with_holes(rows))
         low, high = extremes.limits
-        known = self.limits[0] <= self.limits[1]
-        before = np.where(known, self.limits, np.array([[np.inf], [-np.inf]]))
+        known = limits[0] <= limits[1]
+        before = np.where(known, limits, np.array([[np.inf], [-np.inf]]))
         low, high = np.minimum(before[0], low), np.maximum(before[1], high)
         return replace(self, limits=_finite(np.array([low, high])))
 

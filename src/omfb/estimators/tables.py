@@ -64,7 +64,8 @@ class TableFactorizer(PredictiveFactorizer):
 
     def _after_learning(self, X: Any, rows: Any) -> None:
         super()._after_learning(X, rows)
-        if self.integers:
+        limits = self._known_table.limits
+        if self.integers or (limits is not None and limits.shape[1] < rows.shape[1]):
             self._table = self._known_table.after(rows)
 
     def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
@@ -145,10 +146,9 @@ class TableFactorizer(PredictiveFactorizer):
                 "add_indicator=True and keep_empty_features=False are not for Dask collections."
             )
 
-    def _check_unknown(self, unknown: dict[Any, Any], names: list[str]) -> None:
+    def _new_names(self, unknown: dict[Any, Any], names: list[str], learn: bool) -> list[str]:
         numbers = {name: value for name, value in unknown.items() if entry(value) is not None}
-        if numbers:
-            super()._check_unknown(numbers, names)
+        return super()._new_names(numbers, names, learn) if numbers else []
 
     def _rows(self, learner: Learner, X: Any) -> Any:
         drop = checked_remainder(self.remainder)

@@ -18,7 +18,7 @@ from ..core.finite import is_ordinary, quiet
 from ..core.info import Info
 from .double_buffer import DoubleBuffer, observed_features
 from .predictor import Predictor
-from .row_blocks import joined, together
+from .row_blocks import joined, together, widened
 from .snapshot import NO_ENERGY, Learned, Snapshot
 
 # Codes that are smaller cannot have made a dictionary overflow, not in float32 either.
@@ -200,6 +200,23 @@ class Learner(Predictor):
             last, times = self._last_after(learned, rows, state.config, times)
             self._learned = Learned(state, learned.totals.plus(info), last=last, times=times)
             return codes
+
+    def add_features(self, names: list[str]) -> None:
+        """Add features by name, of which nothing was observed yet."""
+        with self._lock:
+            learned, known = self._learned, self.feature_names
+            assert learned is not None
+            assert known is not None
+            head = None if learned.head is None else widened(learned.head, len(names))
+            last = tuple(widened(block, len(names)) for block in learned.last)
+            state: Any = learned.state
+            if head is not None and self.engine.defers_start:
+                state = None  # it is made of the first rows, when it is needed
+            elif state is not None:
+                state = self.engine.add_features(state, len(names))
+            self._buffer, self._resumed = None, _NEVER
+            self._learned = replace(learned, state=state, head=head, last=last)
+            self.feature_names = [*known, *names]
 
     def learn_and_fill(self, row: NDArray[Any]) -> NDArray[Any]:
         """Learn from one row (1, n_features); return the row as the model then predicts it.

@@ -22,3 +22,11 @@ def joined(head: Any, rows: Any) -> Any:
         return scipy.sparse.vstack([head, rows.astype(head.dtype, copy=False)], format="csr")
     head = dense_with_holes(head)
     return np.concatenate([head, rows.astype(head.dtype, copy=False)])
+
+
+def widened(rows: Any, count: int) -> Any:
+    """The rows with more features, all of them missing."""
+    if scipy.sparse.issparse(rows):
+        shape = (rows.shape[0], rows.shape[1] + count)
+        return scipy.sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape)
+    return np.pad(rows, ((0, 0), (0, count)), constant_values=np.nan)

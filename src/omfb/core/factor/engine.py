@@ -21,6 +21,7 @@ from .check import check_state
 from .config import FactorConfig
 from .e_step import encode_rows
 from .finalize import finalize, sample_rows
+from .grow import add_features
 from .holdout import will_score
 from .horizons import forecast
 from .init import head_rows
@@ -213,6 +214,10 @@ class FactorEngine:
             state, config=config, temporal=state.temporal if keeps else None,
             detect=outliers.detect and config.robust, drop=outliers.drop and config.robust,
         )  # fmt: skip
+
+    def add_features(self, state: State, count: int) -> State:
+        """See `Engine.add_features`."""
+        return add_features(state, count)
 
     def to_local(self, state: State) -> State:
         """See `Engine.to_local`."""

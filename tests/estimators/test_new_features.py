@@ -1,0 +1,136 @@
+"""Features that a stream brings later: added by name, learned as if they had always been known."""
+
+import warnings
+
+import numpy as np
+import pytest
+
+from omfb import OMFBImputer, OnlineFactorAnalysis
+from omfb.core.factor.check import check_state
+from omfb.core.factor.config import FactorConfig
+from omfb.core.factor.grow import add_features
+from omfb.core.factor.init import init
+from omfb.core.factor.step import step
+
+from ..making import PREDICTIVE, snapshot
+
+NAMES = [f"n{i}" for i in range(12)]
+
+
+def stream(n=1500, seed=0):
+    """Rows by name; after 500 rows two more features in every hundred."""
+    rng = np.random.default_rng(seed)
+    Y = rng.normal(size=(n, 2)) @ rng.normal(size=(2, 12)) + 0.3 * rng.normal(size=(n, 12))
+    rows = []
+    for t, y in enumerate(Y.tolist()):
+        known = 4 if t < 500 else min(12, 6 + 2 * ((t - 500) // 100))
+        seen = rng.random(known) < 0.8
+        rows.append({NAMES[i]: y[i] for i in range(known) if seen[i] or t == 0})
+    return rows, Y
+
+
+def error(model, Y):
+    rng = np.random.default_rng(9)
+    hidden = rng.random(Y.shape) < 0.3
+    rows = [{name: value for name, value, gone in zip(NAMES, y, hide, strict=True) if not gone}
+            for y, hide in zip(Y.tolist(), hidden, strict=True)]  # fmt: skip
+    filled = np.array([[row[name] for name in NAMES] for row in model.complete(rows)])
+    return np.sqrt(np.mean((filled - Y)[hidden] ** 2))
+
+
+@PREDICTIVE
+def test_names_that_appear_are_learned_as_if_they_had_been_known(estimator):
+    rows, Y = stream()
+    new = estimator(4, random_state=0, new_features="add")
+    known = estimator(4, random_state=0)
+    nothing = dict.fromkeys(NAMES)
+    for row in rows:
+        new.partial_fit(row)
+        known.partial_fit({**nothing, **row})
+    assert new.feature_names_in_.tolist() == NAMES
+    check_state(new.learner_.state)
+    assert error(new, Y[-300:]) < 1.03 * error(known, Y[-300:]) < 0.5
+
+
+def test_the_first_rows_may_bring_names_too():
+    model = OMFBImputer(random_state=0, new_features="add")
+    rows, _ = stream(40)
+    for row in rows:
+        model.partial_fit(row)
+    model.partial_fit({"n11": 1.0, "n0": 0.5})
+    assert model.feature_names_in_.tolist() == [*NAMES[:4], "n11"]
+    assert set(model.complete({"n0": 1.0})) == {*NAMES[:4], "n11"}
+
+
+@PREDICTIVE
+def test_the_default_adds_with_one_warning(estimator):
+    model = estimator(2, random_state=0).partial_fit({"a": 1.0})
+    with pytest.warns(UserWarning, match="New feature 'b' was added"):
+        model.partial_fit({"a": 2.0, "b": 1.0})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.partial_fit({"c": 1.0})
+    assert model.n_features_in_ == 3
+
+
+@PREDICTIVE
+def test_an_error_after_a_feature_was_added_leaves_the_model_as_it_was(estimator):
+    rows, _ = stream(600)
+    model = estimator(2, random_state=0, new_features="add")
+    for row in rows[:450]:
+        model.partial_fit(row)
+    before = snapshot(model.learner_)
+    with pytest.raises(ValueError, match="X"):
+        model.partial_fit({"n0": np.inf, "other": 1.0})
+    with pytest.raises(TypeError, match="'n0' is 'x'"):
+        model.partial_fit({"other": 1.0, "n0": "x"})
+    assert snapshot(model.learner_) == before
+    if estimator is OnlineFactorAnalysis:
+        with pytest.raises(TypeError, match="'text' is 'x'"):
+            model.partial_fit({"n0": 1.0, "text": "x"})
+    model.complete({"n0": 1.0, "unknown": 2.0})  # an answer adds nothing
+    assert snapshot(model.learner_) == before
+
+
+def test_a_saved_model_goes_on_with_features_added_in_between(tmp_path):
+    rows, Y = stream(1200)
+    one = OMFBImputer(random_state=0, new_features="add")
+    for row in rows:
+        one.partial_fit(row)
+    other = OMFBImputer(random_state=0, new_features="add")
+    for at, row in enumerate(rows):
+        other.partial_fit(row)
+        if at in (10, 505, 700, 1000):
+            other.save(tmp_path / "m.omfb")
+            other = OMFBImputer.load(tmp_path / "m.omfb")
+    assert np.array_equal(one.components_, other.components_)
+    assert error(one, Y[-50:]) == error(other, Y[-50:])
+
+
+@pytest.mark.parametrize("noise", ["isotropic", "diagonal"])
+def test_old_features_do_not_notice_a_new_one_that_is_not_observed(noise):
+    X = np.random.default_rng(0).normal(size=(450, 6)) @ np.diag([3.0, 2.0, 1.0, 1.0, 1.0, 1.0])
+    X[::7, 2] = np.nan
+    state = step(init(X, FactorConfig(n_components=3, noise=noise)), X)[0]
+    wider = add_features(state, 2)
+    check_state(wider)
+    assert wider.n_components == state.n_components
+    assert np.array_equal(wider.params.C[:6], state.params.C)
+    assert not wider.features.known[6:].any()
+    after = step(wider, np.hstack([X[:5], np.full((5, 2), np.nan)]))[0]
+    expected = step(state, X[:5])[0]
+    np.testing.assert_allclose(after.params.C[:6], expected.params.C, rtol=0.1, atol=0.05)
+
+
+def test_more_features_may_have_more_components():
+    X = np.random.default_rng(0).normal(size=(450, 4))
+    state = step(init(X, FactorConfig()), X)[0]
+    wider = add_features(state, 30)
+    check_state(wider)
+    assert wider.n_components == FactorConfig().components_for(34) > state.n_components
+    rng = np.random.default_rng(1)
+    Y = rng.normal(size=(3000, 8)) @ rng.normal(size=(8, 34)) + 0.3 * rng.normal(size=(3000, 34))
+    wider = step(wider, Y)[0]
+    check_state(wider)
+    residual = wider.holdout.sse[1]
+    assert np.sqrt(residual[0] / residual[1]) < 0.5
