@@ -278,6 +278,14 @@ def files(result: Result) -> Iterator[str]:
     yield from rows_table(result)
 
 
+def priors(result: Result) -> Iterator[str]:
+    yield "## Nonnegative and sparse factors, and sparse rows with zeros"
+    yield ""
+    yield "A time that is infinite was never reached within the peer's time."
+    yield ""
+    yield from rows_table(result)
+
+
 def peers_said(results: dict[str, Result]) -> Iterator[str]:
     """Settings of all who took part."""
     said = dict.fromkeys(holes_page.settings(results["holes"]) if "holes" in results else ())
@@ -292,7 +300,8 @@ def peers_said(results: dict[str, Result]) -> Iterator[str]:
 
 
 SECTIONS = {"holes": holes_page.holes, "nothing_set": nothing_set, "complete": complete,
-            "drift": drift, "scaling": scaling, "floor": floor, "files": files}  # fmt: skip
+            "drift": drift, "scaling": scaling, "floor": floor, "files": files,
+            "priors": priors}  # fmt: skip
 
 
 def page(results: dict[str, Result]) -> str:

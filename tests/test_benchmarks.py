@@ -16,7 +16,7 @@ import pytest
 pytest.importorskip("matplotlib")
 
 BENCHMARKS = Path(__file__).resolve().parent.parent / "benchmarks"
-NAMES = ["nothing_set", "complete", "holes", "drift", "scaling", "floor", "files"]
+NAMES = ["nothing_set", "complete", "holes", "drift", "scaling", "floor", "files", "priors"]
 
 
 def run(name: str, *arguments: str) -> None:
@@ -51,7 +51,7 @@ def test_a_benchmark_writes_its_numbers_and_its_figure(name: str, tmp_path: Path
         assert {"% above the oracle", "% in 90 % intervals"} <= {r["what"] for r in result["rows"]}
     page = tmp_path / "RESULTS.md"
     run("page", "--results", str(tmp_path), "--out", str(page))
-    alone = ("nothing_set", "scaling", "floor", "files")
+    alone = ("nothing_set", "scaling", "floor", "files", "priors")
     assert any(row in page.read_text() for row in ("| omfb", "| **omfb**")) or name in alone
 
 
