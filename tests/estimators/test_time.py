@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from omfb import OMFBImputer, OnlineFactorAnalysis
+from omfb.estimators.known import gap_rows, gap_seconds
 
 from ..making import PREDICTIVE, snapshot
 
@@ -233,3 +234,83 @@ def test_backtests_that_cannot_be_made_are_refused(rng, model, given, message):
 def test_rows_without_times_have_no_forecast_of_models_that_are_not_temporal(rng):
     with pytest.raises(ValueError, match="consecutive in time"):
         OnlineFactorAnalysis().fit(panel(rng).to_numpy()).forecast(3)
+
+
+@pytest.fixture
+def gappy(rng):
+    """Three columns with gaps of 2, 12 and 60 rows."""
+    X = panel(rng)
+    for i, length in enumerate((2, 12, 60)):
+        X.iloc[100 + 80 * i : 100 + 80 * i + length, i] = np.nan
+    return X
+
+
+@pytest.mark.parametrize(
+    "max_gap", [12, "13h", datetime.timedelta(hours=13), np.timedelta64(13, "h")]
+)
+def test_gaps_that_are_too_long_stay_empty(gappy, model, max_gap):
+    whole = model.fit(gappy).complete(gappy)
+    filled, std = model.complete(gappy, max_gap=max_gap, return_std=True)
+    left = filled.isna()
+    assert left.sum().tolist() == [0, 0, 60, 0, 0]
+    pd.testing.assert_frame_equal(filled.fillna(whole), whole)
+    assert std.shape == filled.shape
+
+
+def test_gaps_at_the_ends_last_to_the_end():
+    missing = np.zeros((10, 3), bool)
+    missing[:3, 0] = missing[8:, 1] = missing[:, 2] = True
+    rows = gap_rows(missing)
+    assert rows[0].tolist() == [3, 0, 10]
+    assert rows[9].tolist() == [0, 2, 10]
+    seconds = gap_seconds(missing, 60.0 * np.arange(10))
+    assert seconds[0].tolist() == [180.0, 0.0, np.inf]
+    assert seconds[9].tolist() == [0.0, 120.0, np.inf]
+
+
+def test_what_is_known_too_little_stays_empty(gappy, model):
+    gappy.iloc[500:520] = np.nan
+    _, std = model.fit(gappy).complete(gappy, return_std=True)
+    missing = gappy.isna().to_numpy()
+    limit = float(np.quantile((std / model.scale_)[missing], 0.6))
+    filled = model.complete(gappy, max_std=limit)
+    assert np.array_equal(filled.isna().to_numpy(), missing & (std > limit * model.scale_))
+    assert 0.2 < np.mean(filled.isna().to_numpy()[missing]) < 0.5
+    array = OMFBImputer(temporal=True, random_state=0).fit(gappy.to_numpy())
+    assert np.isnan(array.complete(gappy.to_numpy(), max_std=limit)).any()
+
+
+def test_limits_that_mean_nothing_are_refused(gappy, model):
+    model.fit(gappy)
+    for given in ({"max_gap": 0}, {"max_gap": "soon"}, {"max_std": 0.0}, {"max_std": "x"}):
+        with pytest.raises((TypeError, ValueError), match=next(iter(given))):
+            model.complete(gappy, **given)
+    with pytest.raises(ValueError, match="no times"):
+        model.complete(gappy.reset_index(drop=True), max_gap="2h")
+
+
+def test_rows_that_were_never_there_are_returned_at_a_frequency(gappy, model):
+    some = gappy.drop(gappy.index[600:610])
+    model.fit(some)
+    filled = model.complete(some, freq="h")
+    assert filled.index.equals(gappy.index)
+    assert filled.notna().all(axis=None)
+    short = model.complete(some, freq="h", max_gap=5)
+    assert short.iloc[600:610].isna().all(axis=None)
+    for X, match in (
+        (some.reset_index(drop=True), "times as its index"),
+        (some[::-1], "ascending"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            model.complete(X, freq="h")
+    with pytest.raises(ValueError, match="freq"):
+        model.complete(some, freq="often")
+
+
+def test_polars_frames_keep_what_is_left_empty(gappy):
+    pl = pytest.importorskip("polars")
+    frame = pl.from_pandas(gappy.reset_index(drop=True))
+    model = OMFBImputer(temporal=True, random_state=0).fit(frame)
+    filled = model.complete(frame, max_gap=12)
+    assert filled["s2"].null_count() == 60
+    assert filled["s1"].null_count() == 0

@@ -20,6 +20,8 @@ from ..core.prediction import Prediction
 from ..streams import Source
 from .diagnostics import OUT_OF_ORDER
 from .forecasts import ForecastingFactorizer
+from .frames import is_frame
+from .known import Limits, emptied, with_all_rows
 from .parameters import checked_flag, checked_new_features, checked_seasons
 from .rows import is_row, numeric_names, values_like
 from .times import (
@@ -140,7 +142,10 @@ class PredictiveFactorizer(ForecastingFactorizer):
 
     # -- predictions ------------------------------------------------------------------------
 
-    def complete(self, X: Any, return_std: bool = False) -> Any:
+    def complete(
+        self, X: Any, return_std: bool = False, *, max_gap: Any = None, max_std: Any = None,
+        freq: Any = None,
+    ) -> Any:  # fmt: skip
         """Fill what is missing in X; observed entries stay as they are, bit for bit.
 
         A temporal model takes the rows as consecutive.
@@ -152,6 +157,14 @@ class PredictiveFactorizer(ForecastingFactorizer):
         return_std : bool, default=False
             Whether to return the predictive standard deviation of each entry as well, 0 where it
             is observed.
+        max_gap : int, duration or None, default=None
+            Gaps of more consecutive rows of a column stay empty; as a duration ("6h", a timedelta),
+            gaps between known values that are farther apart.
+        max_std : float or None, default=None
+            Entries whose predictive standard deviation is larger stay empty, in units of the
+            column's own (`scale_`): 0.5 fills what is known to half a standard deviation.
+        freq : str or None, default=None
+            As in pandas: also return a row for each time at which there was none, such as "h".
 
         Returns
         -------
@@ -161,6 +174,13 @@ class PredictiveFactorizer(ForecastingFactorizer):
 
         Of a Dask collection both are Dask collections, computed when they are needed.
         """
+        limits = Limits(max_gap, max_std)
+        if is_dask(X) and (limits.any or freq is not None):
+            raise ValueError("max_gap, max_std and freq need the whole table: compute X first.")
+        if freq is not None:
+            X = with_all_rows(X, freq)
+        if limits.any:
+            return self._complete_known(X, limits, return_std)
         if not return_std:
             return super().complete(X)
         if is_dask(X):
@@ -170,6 +190,20 @@ class PredictiveFactorizer(ForecastingFactorizer):
         prediction = self._predicted(X)
         std = values_like(X, prediction.std, self.learner_.feature_names)
         return self._like(X, prediction.mean), std
+
+    def _complete_known(self, X: Any, limits: Limits, return_std: bool) -> Any:
+        """`complete`, with entries beyond the limits as they were."""
+        prediction, rows = self._predicted(X), dense_with_holes(self._given(X))
+        missing = np.isnan(rows)
+        left = limits.left(missing, prediction.std, self.scale_, ordered_times(X))
+        if is_frame(X):
+            names = self.learner_.feature_names or list(X.columns)
+            filled = emptied(self._like(X, prediction.mean), names, left)
+        else:
+            filled = self._like(X, np.where(left, np.nan, prediction.mean))
+        if not return_std:
+            return filled
+        return filled, values_like(X, prediction.std, self.learner_.feature_names)
 
     def interval(self, X: Any, level: float = 0.9) -> tuple[Any, Any]:
         """Bounds that contain each missing entry with about the given probability.
