@@ -15,6 +15,7 @@ from .kills import large_files, try_kill
 from .modelfiles import good_checkpoints, good_models, try_checkpoint, try_model_file
 from .models import fitted_models
 from .parameters import try_parameters
+from .semantics import try_semantics
 from .sparse import try_sparse
 from .trial import Trial
 
@@ -24,6 +25,7 @@ KINDS: dict[str, Trial] = {
     "frames": try_frame,
     "iterators": try_iterator,
     "parameters": try_parameters,
+    "what must not matter": try_semantics,
     "data files": try_file,
     "data files, by command": try_file_command,
     "model files": try_model_file,

@@ -18,7 +18,8 @@ import numpy as np
 ACCEPTED, REFUSED = "accepted", "refused cleanly"
 TRACEBACK, FOREIGN, NOT_FINITE = "tracebacks", "foreign exceptions", "non-finite results"
 CHANGED, HANG, MEMORY = "state changed", "hangs", "memory above the bound"
-BAD = (TRACEBACK, FOREIGN, NOT_FINITE, CHANGED, HANG, MEMORY)
+WRONG = "wrong answers"
+BAD = (TRACEBACK, FOREIGN, NOT_FINITE, WRONG, CHANGED, HANG, MEMORY)
 
 Trial = Callable[[np.random.Generator, Path], list[str]]
 
@@ -78,14 +79,18 @@ def demand(holds: bool, how: str, what: str) -> None:
         raise Broken(how, what)
 
 
-def demand_finite(values: Any, what: str) -> None:
-    """All numbers in it, arrays and frames in tuples included, must be finite."""
+def demand_finite(values: Any, what: str, *, unbounded: bool = False) -> None:
+    """All numbers in it, arrays and frames in tuples included, must be finite.
+
+    `unbounded` allows infinity, but not NaN: intervals where nothing is known are infinite.
+    """
     if isinstance(values, tuple | list):
         for value in values:
-            demand_finite(value, what)
+            demand_finite(value, what, unbounded=unbounded)
         return
     if hasattr(values, "select_dtypes"):
         values = values.select_dtypes("number").to_numpy(float)
     values = np.asarray(values)
     if values.dtype.kind == "f":
-        demand(bool(np.isfinite(values).all()), NOT_FINITE, what)
+        fine = ~np.isnan(values) if unbounded else np.isfinite(values)
+        demand(bool(fine.all()), NOT_FINITE, what)

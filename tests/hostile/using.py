@@ -52,7 +52,7 @@ def read(model: Any, method: str, X: Any) -> list[str]:
         names = model.learner_.feature_names
         if hasattr(made, "columns") and names and set(names) <= set(made.columns):
             made = made[names]  # other columns pass as they are
-        demand_finite(made, f"what {method} gives")
+        demand_finite(made, f"what {method} gives", unbounded=method in ("interval", "deviations"))
         if method == "complete" and type(X) is np.ndarray and X.dtype == model.learner_.dtype:
             observed = ~np.isnan(X)
             demand(np.array_equal(made[observed], X[observed]), NOT_FINITE, "observed cells")
