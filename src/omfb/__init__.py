@@ -25,7 +25,7 @@ _HOME = {
     "Learner": "learner.learner",
     "merge": "estimators.merge",
 }
-_MODULES = ("broyden", "factor")
+_MODULES = ("broyden", "factor", "river")
 
 __all__ = [
     "OMFB",

@@ -527,6 +527,20 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             return self._named_rows(learner, as_mappings(X), learn)
         return self._rows(learner, as_table(X))
 
+    def rows_by_name(self, rows: list[Mapping[Any, Any]]) -> NDArray[Any]:
+        """Rows by name as an array in the order of the features; the model is not changed.
+
+        Parameters
+        ----------
+        rows : list of mappings
+
+        Returns
+        -------
+        rows : ndarray of shape (n_samples, n_features)
+            NaN where a key is absent.
+        """
+        return self._named_rows(self.learner_, rows, learn=False)
+
     def _named_rows(
         self, learner: Learner, rows: list[Mapping[Any, Any]], learn: bool
     ) -> NDArray[Any]:
