@@ -307,3 +307,29 @@ def test_a_million_rows_from_a_pipe_take_no_more_memory_than_a_few(tmp_path):
     # As floats they would be 56 MB. The first 300,000 fill all buffers once.
     few, many = _peak_memory(tmp_path, 300_000), _peak_memory(tmp_path, 1_000_000)
     assert many < few + 25
+
+
+@pytest.mark.skipif(os.name == "nt", reason="permissions are those of POSIX")
+def test_what_is_made_of_a_private_file_is_private(tmp_path):
+    from typer.testing import CliRunner
+
+    from omfb.cli import app
+
+    table = tmp_path / "x.csv"
+    rng = np.random.default_rng(0)
+    cells = [
+        ["" if rng.random() < 0.1 else f"{x:.3f}" for x in row] for row in rng.normal(size=(60, 4))
+    ]
+    table.write_text("a,b,c,d\n" + "\n".join(",".join(row) for row in cells) + "\n")
+    table.chmod(0o600)
+    made = [tmp_path / name for name in ("m.omfb", "y.csv", "y.parquet", "r.txt", "z.csv")]
+    model, filled, columnar, report, codes = map(str, made)
+    for words in (
+        ["fit", str(table), "-o", model],
+        ["complete", str(table), "-m", model, "-o", filled, "--report", report],
+        ["complete", str(table), "-m", model, "-o", columnar],
+        ["transform", str(table), "-m", model, "-o", codes],
+    ):
+        done = CliRunner().invoke(app, words)
+        assert done.exit_code == 0, done.output
+    assert [path.stat().st_mode & 0o777 for path in made] == [0o600] * 5

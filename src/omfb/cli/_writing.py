@@ -10,11 +10,14 @@ from ._options import PIPE, standard_output
 
 
 @contextmanager
-def bytes_to(output: str) -> Iterator[Any]:
-    """A binary stream to the output, compressed if its name says so."""
+def bytes_to(output: str, like: Any = None) -> Iterator[Any]:
+    """A binary stream to the output, compressed if its name says so.
+
+    A new file gets the permissions of the file `like`, which it is made from.
+    """
     from ..formats.compression import compressed, compression_of
 
-    with _plain_bytes_to(output) as stream:
+    with _plain_bytes_to(output, like) as stream:
         if output == PIPE or compression_of(output) is None:
             yield stream
         else:
@@ -23,7 +26,7 @@ def bytes_to(output: str) -> Iterator[Any]:
 
 
 @contextmanager
-def _plain_bytes_to(output: str) -> Iterator[Any]:
+def _plain_bytes_to(output: str, like: Any) -> Iterator[Any]:
     from ..persistence import replaced
 
     if output == PIPE:
@@ -34,7 +37,7 @@ def _plain_bytes_to(output: str) -> Iterator[Any]:
         with open(output, "wb") as stream:
             yield stream
     else:
-        with replaced(output) as new, new.open("wb") as stream:
+        with replaced(output, like) as new, new.open("wb") as stream:
             yield stream
 
 
@@ -59,9 +62,9 @@ def output_format(output: str, piped: str = "csv") -> Any:
 
 
 @contextmanager
-def table_to(output: str, names: list[str], dtype: Any) -> Iterator[Any]:
-    """A writer of rows of numbers."""
+def table_to(output: str, names: list[str], dtype: Any, like: Any = None) -> Iterator[Any]:
+    """A writer of rows of numbers; see `bytes_to`."""
     format = output_format(output)
     # Closed after an error, too: pyarrow complains aloud of a writer that is left open.
-    with bytes_to(output) as stream, closing(format.writer(stream, names, dtype)) as writer:
+    with bytes_to(output, like) as stream, closing(format.writer(stream, names, dtype)) as writer:
         yield writer

@@ -126,7 +126,7 @@ def complete(
             saver.save(loaded.learner.snapshot())
     if report is not None:
         names = source.feature_names or [f"x{i}" for i in range(source.n_features)]
-        with bytes_to(report) as stream:
+        with bytes_to(report, source.path) as stream:
             stream.write(extra.report([printable(name) for name in names]).encode())
 
 
@@ -157,7 +157,7 @@ def _complete_file(source: "TableSource", filler: Filler, output: str) -> None:
             f".parquet or .arrow"
         )
     if source.rewrites_into(target):
-        with bytes_to(output) as stream:
+        with bytes_to(output, source.path) as stream:
             source.rewrite(stream, target, filler)
     else:
         _convert(source, filler, output)
@@ -178,7 +178,7 @@ def _convert(source: "TableSource", filler: Filler, output: str) -> None:
     order = np.argsort(source.chosen)
     names = source.feature_names or [f"x{i}" for i in range(source.n_features)]
     columns = [*(names[i] for i in order), *filler.further_names]
-    with table_to(output, columns, np.dtype(source.dtype)) as writer:
+    with table_to(output, columns, np.dtype(source.dtype), source.path) as writer:
         for rows, done in source.in_order():
             filled, further = filler(dense_with_holes(rows), done)
             writer.write(np.hstack([filled[:, order], further.astype(filled.dtype)]))

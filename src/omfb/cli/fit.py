@@ -294,7 +294,7 @@ def fit(
         if not quiet:
             _tell(model, source, checkpoint if resume else None)
         findings = _learn(model, source, stop, quiet, log, checkpoint, resume, every)
-    save_model(model, output, reading.missing)
+    save_model(model, output, reading.missing, source.path)
     if not quiet:
         _report(model, source, findings, output)
 

@@ -46,6 +46,6 @@ def merge(
     check_replaceable(output)
     parts = [load_estimator(path) for path in models]
     merged = merge_models(parts, load_estimator(start))
-    save_model(merged, output, missing_of(header_of(start)))
+    save_model(merged, output, missing_of(header_of(start)), start)
     if not quiet:
         say(f"{output}: {len(parts)} models, {merged.n_samples_seen_} rows")

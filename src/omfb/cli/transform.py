@@ -29,7 +29,7 @@ def transform(
     fitted = loaded.learner
     source = open_for(loaded, data, reading, quiet)
     code_names = [f"omfb{i}" for i in range(fitted.engine.n_components(fitted.state))]
-    with errors_about(source), table_to(output, code_names, fitted.dtype) as writer:
+    with errors_about(source), table_to(output, code_names, fitted.dtype, source.path) as writer:
         for rows in blocks_of(source):
             writer.write(fitted.encode(rows))
 
@@ -58,7 +58,7 @@ def inverse(
     source = open_data(data, reading, model_width=n_components, quiet=quiet)
     check_width(source, n_components, "components")
     row_names = fitted.feature_names or [f"x{i}" for i in range(fitted.n_features)]
-    with errors_about(source), table_to(output, row_names, fitted.dtype) as writer:
+    with errors_about(source), table_to(output, row_names, fitted.dtype, source.path) as writer:
         for codes in blocks_of(source):
             writer.write(fitted.decode(codes))
 

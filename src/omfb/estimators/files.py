@@ -53,8 +53,13 @@ class Estimator(Protocol):
 Loaded = TypeVar("Loaded", bound=Estimator)
 
 
-def write_estimator(model: Estimator, path: str | os.PathLike[str], **more: Any) -> None:
-    """Write a fitted model to a file; `more` goes into its header."""
+def write_estimator(
+    model: Estimator, path: str | os.PathLike[str], *, like: Any = None, **more: Any
+) -> None:
+    """Write a fitted model to a file; `more` goes into its header.
+
+    A new file gets the permissions of the file `like`.
+    """
     learner = model.learner_
     parts = parts_of(learner.snapshot())
     header = {**more, **file_header(model), **parts.header}
@@ -63,7 +68,7 @@ def write_estimator(model: Estimator, path: str | os.PathLike[str], **more: Any)
         init = init_array(given)
         if isinstance(learner.init, str) or not np.array_equal(init, learner.init):
             parts.tensors["parameters.init"] = init
-    write_model(path, header, {**parts.tensors, **model.facts_tensors()})
+    write_model(path, header, {**parts.tensors, **model.facts_tensors()}, like)
 
 
 def read_estimator(path: str | os.PathLike[str], load: Callable[[Parts], Loaded]) -> Loaded:

@@ -33,8 +33,11 @@ class ModelFileError(ValueError):
     """A file that is not a complete model file of a known version."""
 
 
-def write_model(path: str | os.PathLike[str], header: dict[str, Any], tensors: Tensors) -> None:
-    """Write a model file to `path`, replacing it atomically."""
+def write_model(
+    path: str | os.PathLike[str], header: dict[str, Any], tensors: Tensors,
+    like: str | os.PathLike[str] | None = None,
+) -> None:  # fmt: skip
+    """Write a model file to `path`, replacing it atomically; see `replaced` for `like`."""
     from safetensors import SafetensorError
     from safetensors.numpy import save_file
 
@@ -42,7 +45,7 @@ def write_model(path: str | os.PathLike[str], header: dict[str, Any], tensors: T
     tensors = {name: np.ascontiguousarray(tensor) for name, tensor in tensors.items()}
     # A single key: safetensors writes several in arbitrary order.
     metadata = {"omfb": f"{_digest(text, tensors)} {text}"}
-    with replaced(path) as new:
+    with replaced(path, like) as new:
         mode = new.stat().st_mode
         try:
             save_file(tensors, new, metadata)
