@@ -314,3 +314,15 @@ def test_polars_frames_keep_what_is_left_empty(gappy):
     filled = model.complete(frame, max_gap=12)
     assert filled["s2"].null_count() == 60
     assert filled["s1"].null_count() == 0
+
+
+def test_seasons_do_not_cost_single_sensors_what_their_neighbours_tell(gappy, model):
+    """Components that a season explains follow the noise of a row no more."""
+    truth = gappy.copy()
+    gappy.iloc[700:705, 3] = np.nan
+    assert model.fit(gappy).seasons_ == [datetime.timedelta(days=1)]
+    error = {}
+    for seasons in ("auto", None):
+        filled = OMFBImputer(seasons=seasons, random_state=0).fit(gappy).complete(gappy)
+        error[seasons] = np.sqrt(np.mean((filled - truth).iloc[700:705, 3] ** 2))
+    assert error["auto"] < 1.2 * error[None]

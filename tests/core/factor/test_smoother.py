@@ -85,6 +85,22 @@ def test_the_season_of_a_time_is_added_wherever_the_row_is():
     np.testing.assert_allclose(found.std, expected.std, rtol=1e-9)
 
 
+def test_about_seasons_codes_have_the_covariance_that_is_left():
+    """As if the dictionary were C T, for codes x = T u with u of covariance I."""
+    X, rng = table(1, 60, 4), np.random.default_rng(1)
+    T = np.array([[0.2, 0.1], [0.0, 0.7]])
+    seasons = Seasons(np.array([24.0]), np.array([1 / 24]), np.zeros((4, 2)), T)
+    state = temporal_state(X, [0.9, 0.3], seasons=seasons, stamped=True)
+    rows = with_gaps(rng, X[:12], 0.2)
+    C = state.params.C.copy()
+    C[:, :2] = C[:, :2] @ T
+    exact = reference.smoothed(C, [0.9, 0.3], 1.0, whiten(state, rows))
+    mean, std = in_data_units(state, *exact)
+    found, gone = predict_in_time(state, rows, times=np.arange(12.0)), np.isnan(rows)
+    np.testing.assert_allclose(found.mean[gone], mean[gone], rtol=1e-7)
+    np.testing.assert_allclose(found.std[gone], std[gone], rtol=1e-7)
+
+
 def test_long_sequences_are_smoothed_in_parts_that_meet():
     """More rows than systems are kept at a time, with a gap across the cut."""
     X = table(1, 300, 3)

@@ -88,7 +88,7 @@ def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
     _check_floats(temporal, last_value=temporal.last_value.shape)
     require(np.isfinite(temporal.last_time) and 0.0 < temporal.step < np.inf, "no step in time")
     if temporal.seasons is not None:
-        _check_seasons(temporal.seasons, m)
+        _check_seasons(temporal.seasons, m, r)
     if temporal.horizons is not None:
         _check_horizons(temporal.horizons, m)
         require(len(temporal.last_value) == m, "last_value does not fit")
@@ -100,10 +100,13 @@ def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
     require(bool(((weight >= 0.0) & (weight <= 1.0)).all()), "a weight that is no share")
 
 
-def _check_seasons(seasons: Seasons, m: int) -> None:
+def _check_seasons(seasons: Seasons, m: int, r: int) -> None:
     p, k = len(seasons.periods), len(seasons.frequencies)
     require(p > 0 and k > 0, "seasons without periods")
     _check_floats(seasons, periods=(p,), frequencies=(k,), loadings=(m, 2 * k))
+    basis = seasons.code_basis
+    require(basis.ndim == 2 and basis.shape in ((0, 0), (r, r)), "code_basis does not fit")
+    _check_floats(seasons, code_basis=basis.shape)
     for positive in (seasons.periods, seasons.frequencies):
         require(bool((positive > 0.0).all()), "a season without length")
 

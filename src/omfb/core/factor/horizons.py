@@ -20,7 +20,7 @@ from .clock import Clock
 from .hyper import Hyper
 from .robust import clip_rows
 from .seasons import season_of
-from .smoother import PART, in_data_units, residuals
+from .smoother import PART, about_seasons, in_data_units, residuals
 from .state import Horizons, State, Temporal
 from .stats import Matrix, Vector
 from .step import end_batch
@@ -61,7 +61,7 @@ def forecast(state: State, steps: int, times: Vector | None = None) -> Forecast:
     """The rows that follow the last one; a step apart, or at given times."""
     temporal = state.temporal
     assert temporal is not None
-    state = end_batch(state)
+    state = about_seasons(end_batch(state))
     if times is None:
         times = temporal.last_time + temporal.step * np.arange(1.0, steps + 1.0)
     ahead = (times - temporal.last_time) / temporal.step

@@ -6,6 +6,7 @@ between two known ones are bridged. Where a feature's own series predicts gaps b
 factors do, it has its share (`univariate.py`). All of this is about the seasons (`seasons.py`).
 """
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes
 from ..linalg.autoregression import bridge, eliminate, substitute
+from ..linalg.rows import gram
 from .clock import Clock, clock_of, even_clock
 from .e_step import encode_rows, predictive_variances
 from .predict import Moments
 from .robust import clip_rows, outlier_limit
 from .seasons import best_shift, season_of
-from .state import State, Temporal
+from .state import State, Temporal, evolve
 from .stats import Matrix, Vector
 from .step import end_batch
 from .univariate import bridge_series, distance_classes
@@ -45,6 +47,7 @@ def predict_in_time(
     clock = rows_clock(temporal, W, times) if clock is None else clock
     season = season_of(temporal.seasons, clock.times)
     W -= season
+    state = about_seasons(state)
     codes, variances = codes_in_time(state, W, clock, missing if std else None)
     E = residuals(state, W, codes)
     means, remains = np.zeros_like(E), np.ones_like(E)
@@ -61,6 +64,21 @@ def predict_in_time(
     if not std:
         return Moments(rows, None)
     return Moments(rows, np.where(missing, size, 0.0) * state.spread)
+
+
+def about_seasons(state: State) -> State:
+    """The state for rows without their season: its codes have covariance I again."""
+    temporal, posterior = state.temporal, state.posterior
+    if temporal is None or temporal.seasons is None or not len(temporal.seasons.code_basis):
+        return state
+    T = np.eye(state.n_components + 1)
+    T[:-1, :-1] = temporal.seasons.code_basis
+    C = np.ascontiguousarray(state.params.C @ T, state.params.C.dtype)
+    if posterior is not None:
+        own = T[np.ix_(posterior.active, posterior.active)]
+        posterior = replace(posterior, covariances=own.T @ posterior.covariances @ own)
+    Sigma = T.T @ state.batch.Sigma @ T
+    return evolve(state, C=C, C_batch=None, G=gram(C), Sigma=Sigma, posterior=posterior)
 
 
 def rows_clock(temporal: Temporal, W: Matrix, times: Vector | None = None) -> Clock:

@@ -179,6 +179,14 @@ class Features:
     constant_value: Vector
 
 
+def _no_numbers() -> Vector:
+    return np.zeros(0)
+
+
+def _no_matrix() -> Matrix:
+    return np.zeros((0, 0))
+
+
 @dataclass(frozen=True, slots=True)
 class Seasons:
     """Cycles in time: feature i has Σ_k a_ik cos(2π f_k t) + b_ik sin(2π f_k t) besides its mean.
@@ -191,11 +199,15 @@ class Seasons:
         Frequencies of the cycles and their harmonics, in cycles per unit of time.
     loadings : ndarray of shape (m, 2 n_frequencies)
         The a of each feature, then its b, in units of the noise.
+    code_basis : ndarray of shape (r, r)
+        About the seasons, codes are `code_basis` @ u with u of covariance I: less is left of
+        components that the seasons explain. Empty if it was not estimated.
     """
 
     periods: Vector
     frequencies: Vector
     loadings: Matrix
+    code_basis: Matrix = field(default_factory=_no_matrix)
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +230,6 @@ class Horizons:
     weight: Matrix
     ratio: Matrix
     histogram: Vector
-
-
-def _no_numbers() -> Vector:
-    return np.zeros(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,12 @@ from .e_step import encode_rows
 from .horizons import backtested, stands
 from .robust import clip_rows, outlier_limit
 from .seasons import find_seasons, season_of
-from .smoother import in_data_units, in_noise_units, predict_in_time, residuals
+from .smoother import about_seasons, in_data_units, in_noise_units, predict_in_time, residuals
 from .state import Seasons, State, Temporal, evolve
 from .stats import Matrix, Vector
 from .step import end_batch
 from .univariate import DISTANCES, away_from_mean, bridge_series, series_weight
+from .whiten import Whitened
 
 # Rows that give the last code and residuals.
 RECENT = 64
@@ -31,6 +32,8 @@ RECENT = 64
 CENTRAL = 0.8
 # Held-out entries below which nothing can be decided.
 FEWEST_HELD_OUT = 50
+# Rounds in which the covariance of codes about the seasons is estimated.
+EM_ROUNDS = 3
 # Seasons may cost so much of the error of held-out gaps: forecasts and long gaps need them.
 SEASONS_COST = 0.005
 
@@ -96,7 +99,7 @@ def update_temporal(state: State, X: Any, times: Vector | None = None) -> State:
     else:
         clock = clock_of(np.asarray(times[-RECENT:], np.float64), before.step)
     W = in_noise_units(state, rows) - season_of(before.seasons, clock.times)
-    temporal = _standing(end_batch(state), before, W, clock)
+    temporal = _standing(about_seasons(end_batch(state)), before, W, clock)
     return evolve(state, temporal=replace(temporal, n_seen=state.n_seen))
 
 
@@ -141,7 +144,8 @@ def _with_series(
     params = state.params
     season = season_of(temporal.seasons, clock.times)
     W = in_noise_units(state, shown) - season
-    own = bridge_series(state, W, temporal.series_ar, clock.at_step).mean + season
+    about = about_seasons(evolve(state, temporal=temporal))
+    own = bridge_series(about, W, temporal.series_ar, clock.at_step).mean + season
     own = own * params.noise_std + params.center
     own, shared = ((made - truth) / params.scale for made in (own, filled))
     weight = series_weight(own, shared, held_out, np.isnan(shown), state.config.hyper)
@@ -165,8 +169,9 @@ def _with_horizons(state: State, W: Matrix, clock: Clock) -> State:
     temporal = state.temporal
     assert temporal is not None
     W = W - season_of(temporal.seasons, clock.times)
-    temporal = _standing(state, temporal, W, clock)
-    horizons = backtested(state, W, clock)
+    about = about_seasons(state)
+    temporal = _standing(about, temporal, W, clock)
+    horizons = backtested(about, W, clock)
     if horizons is not None:
         temporal = replace(temporal, horizons=horizons)
     return evolve(state, temporal=temporal)
@@ -204,27 +209,52 @@ def _estimated(
     params, hyper = state.params, state.config.hyper
     W = W - season_of(seasons, clock.times)
     rows = clip_rows(state, in_data_units(state, W))
+    if seasons is not None:
+        seasons, state = _with_basis(state, seasons, rows)
     codes = encode_rows(state, rows, limit=outlier_limit(state)).X
     E = residuals(state, W, codes)
-    (m, R), elapsed = params.C.shape, clock.elapsed[1:-1]
+    R, elapsed = params.C.shape[1], clock.elapsed[1:-1]
     series = away_from_mean(state, W)[0]
-    return Temporal(
+    return replace(
+        _blank(state),
         code_ar=_ar_coefficients(codes[:, : R - 1], elapsed, 0.0, hyper.max_ar),
         residual_ar=_ar_coefficients(E, elapsed, hyper.ar_prior[0], hyper.max_ar),
-        last_code=np.zeros(R - 1),
-        last_code_cov=np.eye(R - 1),
-        last_residual=np.zeros(m),
-        residual_age=np.zeros(m, np.int64),
-        histogram=np.zeros(N_BINS),
-        one_step_histogram=np.zeros(N_BINS),
         series_ar=_ar_coefficients(series, elapsed, hyper.ar_prior[1], hyper.max_ar),
-        series_weight=np.zeros((len(DISTANCES), m)),
-        n_seen=state.n_seen,
-        last_value=np.zeros(m),
         step=step,
         last_time=float(clock.times[-1]),
         seasons=seasons,
     )
+
+
+def _with_basis(state: State, seasons: Seasons, rows: Whitened) -> tuple[Seasons, State]:
+    """Seasons with the covariance of codes that they leave, and the state about them.
+
+    By EM: the covariance is the mean of the codes' second moments, given the last one.
+    """
+    r, about = state.n_components, state
+    used = np.flatnonzero(state.params.C[:, :r].any(axis=0))
+    basis = np.eye(r)
+    for _ in range(EM_ROUNDS):
+        codes = encode_rows(about, rows, limit=outlier_limit(about))
+        moments = (codes.X[:, :r].T @ codes.X[:, :r] + codes.cov_sum) / len(rows)
+        moments = (basis @ moments @ basis.T)[np.ix_(used, used)]
+        values, vectors = np.linalg.eigh(0.5 * (moments + moments.T))
+        basis = np.eye(r)
+        basis[np.ix_(used, used)] = vectors * np.sqrt(np.maximum(values, 0.0))
+        seasons = replace(seasons, code_basis=basis)
+        about = about_seasons(evolve(state, temporal=replace(_blank(state), seasons=seasons)))
+    return seasons, about
+
+
+def _blank(state: State) -> Temporal:
+    """No autoregressions."""
+    m, r = len(state.params.C), state.n_components
+    return Temporal(
+        code_ar=np.zeros(r), residual_ar=np.zeros(m), last_code=np.zeros(r),
+        last_code_cov=np.eye(r), last_residual=np.zeros(m), residual_age=np.zeros(m, np.int64),
+        histogram=np.zeros(N_BINS), one_step_histogram=np.zeros(N_BINS), series_ar=np.zeros(m),
+        series_weight=np.zeros((len(DISTANCES), m)), n_seen=state.n_seen, last_value=np.zeros(m),
+    )  # fmt: skip
 
 
 def _ar_coefficients(E: Matrix, elapsed: Vector, prior: float, largest: float) -> Vector:
