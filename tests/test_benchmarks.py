@@ -55,6 +55,10 @@ def test_a_benchmark_writes_its_numbers_and_its_figure(name: str, tmp_path: Path
     assert any(row in page.read_text() for row in ("| omfb", "| **omfb**")) or name in alone
 
 
+def test_ratings_are_compared() -> None:
+    run("ratings", "--tiny", "--peers", "omfb,offsets")
+
+
 @pytest.fixture
 def benchmark(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
     """A function that imports a module of the benchmarks."""

@@ -2,6 +2,8 @@
 
 import datetime
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pandas as pd
@@ -379,6 +381,33 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one(tmp_path, monkeypatch)
         fitted(implicit=False).save(path)
     assert path.read_bytes() == before
     assert [each.name for each in tmp_path.iterdir()] == ["model.omfb"]
+
+
+SAVE_FOR_EVER = """
+import itertools, sys
+from omfb import OMFBRecommender
+model = OMFBRecommender.load(sys.argv[1])
+for count in itertools.count():
+    model.partial_fit([(count % 60, "item of a killed process", 3.0)])
+    model.save(sys.argv[1])
+    print(count, flush=True)
+"""
+
+
+def test_a_process_that_is_killed_while_it_saves_leaves_a_whole_model(tmp_path):
+    path = tmp_path / "model.omfb"
+    fitted().save(path)
+    process = subprocess.Popen(
+        [sys.executable, "-c", SAVE_FOR_EVER, str(path)], stdout=subprocess.PIPE
+    )
+    for _ in range(5):
+        assert process.stdout.readline()
+    process.kill()
+    process.wait()
+    process.stdout.close()
+    loaded = OMFBRecommender.load(path)
+    assert loaded.n_ratings_ >= 1200 + 4
+    assert np.isfinite(answers(loaded)).all()
 
 
 def test_files_of_other_models_and_damaged_ones_are_refused(tmp_path):
