@@ -340,3 +340,27 @@ def test_codes_and_atoms_beyond_the_range_of_a_type_are_bounded_without_a_warnin
                 assert "large" in str(error)  # noqa: PT017
             else:
                 assert np.isfinite(answer).all()
+
+
+@ALL
+@pytest.mark.parametrize("holes", [0.0, 0.1])
+@pytest.mark.parametrize("form", ["array", "frame", "sparse"])
+def test_infinity_is_found_at_the_same_place_everywhere(rng, estimator, holes, form):
+    X = rows(rng, 60, 4, holes=holes)
+    X[37, 2] = 1.0
+    bad = X.copy()
+    bad[37, 2] = np.inf
+    where = "row 38, column 3"
+    if form == "frame":
+        X, bad = (pd.DataFrame(each, columns=list("abcd")) for each in (X, bad))
+        where = "row 38, column 'c'"
+    elif form == "sparse":
+        X, bad = (scipy.sparse.csr_array(np.nan_to_num(each, posinf=np.inf)) for each in (X, bad))
+    model = estimator(2, random_state=0).fit(X)
+    calls = [estimator(2).fit, estimator(2).partial_fit, model.partial_fit, model.transform]
+    calls += [model.complete, model.score]
+    if estimator is not OMFB:
+        calls += [model.interval, model.sample, model.score_samples]
+    for call in calls:
+        with pytest.raises(ValueError, match=f"infinity at {where}"):
+            call(bad)

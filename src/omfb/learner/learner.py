@@ -17,7 +17,7 @@ from ..core.engines import ENGINES, AnyConfig, AnyEngine
 from ..core.finite import is_ordinary, quiet
 from ..core.info import Info
 from .double_buffer import DoubleBuffer, observed_features
-from .predictor import Predictor
+from .predictor import Predictor, locates_infinity
 from .row_blocks import joined, together, widened
 from .snapshot import NO_ENERGY, Learned, Snapshot
 
@@ -173,6 +173,7 @@ class Learner(Predictor):
 
     # -- learning ---------------------------------------------------------------------------
 
+    @locates_infinity
     def learn(
         self, rows: Rows, config: AnyConfig | None = None, times: Times = None
     ) -> NDArray[Any] | None:

@@ -1,25 +1,48 @@
 """`Predictor`: what a learner tells of rows, by the state that it has."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from functools import wraps
+from typing import Any, TypeVar, cast
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import UnusableError
 from ..core.checks import checked_level
 from ..core.engine import Rows, Times
 from ..core.engines import AnyConfig, AnyEngine
-from ..core.finite import made_finite, quiet, within_range
+from ..core.finite import find_infinity, infinity_problem, made_finite, quiet, within_range
 from ..core.info import Info
 from ..core.prediction import Prediction
+
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def locates_infinity(method: Method) -> Method:
+    """Let a method of rows say where infinity is: kernels know only the piece that they work on."""
+
+    @wraps(method)
+    def located(self: Any, rows: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            return method(self, rows, *arguments, **options)
+        except UnusableError as error:
+            is_rows = isinstance(rows, np.ndarray) or scipy.sparse.issparse(rows)
+            where = find_infinity(rows) if is_rows else None
+            if where is None:
+                raise
+            raise UnusableError(infinity_problem(*where, self.feature_names)) from error
+
+    return cast(Method, located)
 
 
 class Predictor(ABC):
     """Codes, predictions and facts of a state; nothing is learned."""
 
     engine: AnyEngine
+    feature_names: list[str] | None
 
     @property
     @abstractmethod
@@ -37,6 +60,7 @@ class Predictor(ABC):
         with quiet():
             return within_range(self.engine.components(state))
 
+    @locates_infinity
     def encode(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[Any]:
         """Codes of rows, in the dictionary's type, whose range bounds them."""
         state = self.state_for(config)
@@ -57,6 +81,7 @@ class Predictor(ABC):
         """The rows as an array in which missing entries are filled; observed ones stay."""
         return self.predict(rows, config, times=times).mean
 
+    @locates_infinity
     def predict(
         self, rows: Rows, config: AnyConfig | None = None, *, std: bool = False,
         times: Times = None,
@@ -84,6 +109,7 @@ class Predictor(ABC):
         """Bounds that contain each missing entry with a probability of about `level`."""
         return self.predict(rows, config, std=True).interval(checked_level("level", level))
 
+    @locates_infinity
     def sample(
         self, rows: Rows, n: int, rng: np.random.Generator, config: AnyConfig | None = None
     ) -> NDArray[Any]:
@@ -92,6 +118,7 @@ class Predictor(ABC):
         with quiet():
             return made_finite(self.engine.sample(state, rows, n, rng), rows)
 
+    @locates_infinity
     def log_likelihood(self, rows: Rows, config: AnyConfig | None = None) -> NDArray[np.float64]:
         """Log-likelihood of the observed entries of each row."""
         state = self.state_for(config)
@@ -108,6 +135,7 @@ class Predictor(ABC):
         """Row and feature of each entry of rows that counts as an outlier."""
         return self.engine.outlier_entries(self.state, rows)
 
+    @locates_infinity
     def score_held_out(self, rows: Rows, config: AnyConfig | None = None) -> Info:
         """Energies of held-out entries and of their errors, each row predicted from its rest."""
         state = self.state
