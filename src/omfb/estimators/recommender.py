@@ -306,7 +306,9 @@ class OMFBRecommender(LearnedRatings, BaseEstimator):  # type: ignore[misc]
             "0 holds out nothing", 0.0, 0.5,
         )  # fmt: skip
         self._bounds()
-        checked_random_state(self.random_state)
+        # A new generator takes longer than the rating of a stream.
+        if type(self.random_state) is not int or not 0 <= self.random_state < 2**32:
+            checked_random_state(self.random_state)
         return Config(
             checked_count("n_components", self.n_components, "components"),
             checked_flag("implicit", self.implicit),
