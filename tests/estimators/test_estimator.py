@@ -22,6 +22,21 @@ from .. import reference
 from ..making import ALL, DECOMPOSITIONS, rows, same, snapshot, sparse
 
 
+def unweighted(estimator):
+    """Checks of weights that do not apply: see `OMFB.fit`."""
+    checks = ["equivalence_on_dense_data", "equivalence_on_sparse_data"]
+    failing = {
+        f"check_sample_weight_{check}": "only within a mini-batch is a weight a repetition"
+        for check in checks
+    }
+    if getattr(estimator, "alpha", 0.0) > 0.0:
+        kinds = ["pandas_series", "not_an_array", "list", "shape", "not_overwritten"]
+        names = [f"check_sample_weights_{kind}" for kind in kinds]
+        names.append("check_all_zero_sample_weights_error")
+        failing |= dict.fromkeys(names, "weights are refused with an l1 penalty")
+    return failing
+
+
 # With smooth > 0 the rows of `transform` are one sequence: order matters there, by intent.
 @parametrize_with_checks(
     [
@@ -36,7 +51,8 @@ from ..making import ALL, DECOMPOSITIONS, rows, same, snapshot, sparse
         OMFB(3, alpha=0.1, l1_ratio=0.5, batch_size=4, random_state=0),
         OnlineFactorAnalysis(2, forget_factor=0.9, scale=True, temporal=True, random_state=0),
         OMFBImputer(2, robust=False, center=False, noise="isotropic", max_iter=3, random_state=0),
-    ]
+    ],
+    expected_failed_checks=unweighted,
 )
 @pytest.mark.filterwarnings("ignore:X is sparse, and its absent")
 def test_scikit_learns_checks_pass(estimator, check):

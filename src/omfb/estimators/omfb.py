@@ -1,7 +1,7 @@
 """`OMFB`: the paper's algorithm."""
 
 import warnings
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from ..streams.base import HintedError
 from .decomposition import Decomposition
 from .parameters import checked_init, init_array
 from .validation import Checked, look_like_counts
+from .weights import weighted_rows
 
 
 class OMFB(Decomposition):
@@ -170,6 +171,52 @@ class OMFB(Decomposition):
         self.init = init
         self.random_state = random_state
         self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, **options: Any) -> Self:
+        """Learn the dictionary by passes over X.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), path, or stream
+            As `OnlineFactorAnalysis.fit` takes it.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weight of each row: 2 counts as the same row twice in one mini-batch. Only for rows at
+            hand, and neither with `smooth` nor with an l1 penalty.
+        **options
+            ``checkpoint``, ``resume``, ``every`` and ``n_tasks``, as in `OnlineFactorAnalysis.fit`.
+
+        Returns
+        -------
+        self
+        """
+        if sample_weight is not None:
+            X = weighted_rows(X, sample_weight, self._config(False))
+        super().fit(X, y, **options)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Learn from the next rows of a stream, in the order given; one row is enough.
+
+        The model does not depend on how a stream is cut into calls (with ``batch_size > 1``, if it
+        is cut at multiples of that). An error leaves the model as it was.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or one row
+            As `OnlineFactorAnalysis.partial_fit` takes it.
+        y : ignored
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weight of each row, as in `fit`.
+
+        Returns
+        -------
+        self
+        """
+        if sample_weight is not None:
+            X = weighted_rows(X, sample_weight, self._config(False))
+        super().partial_fit(X, y)
+        return self
 
     def _config(self, temporal: bool) -> BroydenConfig:
         if self.n_components is not None:
