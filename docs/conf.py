@@ -46,7 +46,8 @@ autosummary_generate = True
 # scikit-learn's own methods, and those that the command line uses.
 autosummary_context = {
     "hidden_members": [
-        "adopt", "allowed", "checked_config", "current_config", "current_state", "fit_source",
+        "adopt", "allowed", "checked_config", "checked_rows", "current_config", "current_state",
+        "facts_header", "facts_tensors", "fit_source", "read_facts",
         "get_metadata_routing", "n_passes", "score_held_out", "set_callbacks", "set_output",
     ]
 }  # fmt: skip
@@ -72,4 +73,13 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "abort_on_example_error": True,
     "plot_gallery": "True",
+}
+
+# Docstrings of estimators, plots, metrics, data sets and images: each has a summary, and describes
+# all of its parameters and what it returns.
+numpydoc_validation_checks = {"GL08", "SS01", "SS04", "PR01", "PR02", "PR03", "PR04", "RT01"}
+numpydoc_validation_exclude = {
+    r"^omfb\.(broyden|factor|formats|persistence|streams|Info|Learner)",  # for programmers
+    r"^(?!omfb\.)",
+    r"\.(get_params|set_params|fit_transform)$",  # scikit-learn's
 }

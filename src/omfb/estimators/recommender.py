@@ -151,9 +151,10 @@ class OMFBRecommender(LearnedRatings, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, columns
-            See `fit`. Ratings are learned in the order of time if there are times, otherwise in
-            their order.
+        X : as in `fit`
+            Ratings are learned in the order of time if there are times, otherwise in their order.
+        columns : as in `fit`
+            Names of the columns.
 
         Returns
         -------
@@ -269,8 +270,14 @@ class OMFBRecommender(LearnedRatings, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, columns
-            See `fit`.
+        X : as in `fit`
+            Ratings to predict.
+        columns : as in `fit`
+            Names of the columns.
+
+        Returns
+        -------
+        score : float
         """
         self._checked()
         given = read_ratings(X, columns)
@@ -280,12 +287,28 @@ class OMFBRecommender(LearnedRatings, BaseEstimator):  # type: ignore[misc]
     # -- files ------------------------------------------------------------------------------
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model to a file, which is replaced as a whole; it holds all ratings."""
+        """Write the model to a file, which is replaced as a whole; it holds all ratings.
+
+        Parameters
+        ----------
+        path : str or path
+            By convention ending in ``.omfb``.
+        """
         write_recommender(self, self._checked(), path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote; it continues exactly where the other one was."""
+        """Read a model that `save` wrote; it continues exactly where the other one was.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+
+        Returns
+        -------
+        model : OMFBRecommender
+        """
         model, fitted = read_recommender(path, cls._from_parameters)
         model.__dict__["_fitted"] = fitted
         return model
