@@ -23,7 +23,7 @@ from .forecasts import ForecastingFactorizer
 from .frames import is_frame
 from .known import Limits, emptied, with_all_rows
 from .parameters import checked_flag, checked_new_features, checked_seasons
-from .rows import is_row, numeric_names, values_like
+from .rows import has_names, is_row, numeric_names, values_like
 from .times import (
     DATES_AS_TEXT,
     Stamps,
@@ -266,6 +266,63 @@ class PredictiveFactorizer(ForecastingFactorizer):
             return lazily(self, "score_samples", X, EACH)
         scores = self.learner_.log_likelihood(self._given(X), self.current_config())
         return float(scores[0]) if is_row(X) else scores
+
+    # -- unusual rows -----------------------------------------------------------------------
+
+    def predict(self, X: Any, contamination: float = 0.01) -> NDArray[np.int64]:
+        """Which rows are unusual, as scikit-learn's outlier detectors say it.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or rows by name
+        contamination : float, default=0.01
+            Rows are unusual whose `p_values` are below this: about so large a share of usual rows
+            is called unusual by mistake.
+
+        Returns
+        -------
+        labels : ndarray of shape (n_samples,)
+            -1 for unusual rows, 1 for others.
+        """
+        level = checked_level("contamination", contamination)
+        rows = self._given(X) if has_names(X) else self._rows(self.learner_, X)
+        return np.where(self._engine.p_values(self.current_state(), rows) < level, -1, 1)
+
+    def p_values(self, X: Any) -> NDArray[np.float64] | float:
+        """How probable it is for a usual row to be as far off as each row is.
+
+        Entries are compared with what the rest of their row predicts; rows that were learned
+        lately say what is usual. Small values are unusual.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or one row
+            One row as `partial_fit` takes it.
+
+        Returns
+        -------
+        p_values : ndarray of shape (n_samples,), or float if X is one row
+        """
+        found = self._engine.p_values(self.current_state(), self._given(X))
+        return float(found[0]) if is_row(X) else found
+
+    def entry_scores(self, X: Any) -> Any:
+        """Which entries make a row unusual.
+
+        Each entry is predicted from the rest of its row: the score is its error in units of its
+        predictive standard deviation, 0 where the entry is missing.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), or one row
+            One row as `partial_fit` takes it.
+
+        Returns
+        -------
+        scores : ndarray of shape (n_samples, n_features), or a row if X is one
+        """
+        found = self._engine.entry_scores(self.current_state(), self._given(X))
+        return values_like(X, found, self.learner_.feature_names)
 
     # -- estimates --------------------------------------------------------------------------
 

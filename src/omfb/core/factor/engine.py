@@ -15,6 +15,7 @@ from ..evidence import Evidence
 from ..info import Info
 from ..linalg.threads import products_in_one_thread
 from ..prediction import Prediction
+from . import anomalies
 from . import merge as merging
 from . import predict as predictions
 from .check import check_state
@@ -117,6 +118,14 @@ class FactorEngine:
     def log_likelihood(self, state: State, rows: Rows) -> NDArray[np.float64]:
         """See `Engine.log_likelihood`."""
         return predictions.log_likelihood(state, rows)
+
+    def p_values(self, state: State, rows: Rows) -> NDArray[np.float64]:
+        """How probable residuals as large as those of each row are."""
+        return anomalies.p_values(state, rows)
+
+    def entry_scores(self, state: State, rows: Rows) -> NDArray[np.float64]:
+        """How far each entry is from what the rest of its row predicts, in its deviations."""
+        return anomalies.entry_scores(state, rows)
 
     def outlier_entries(
         self, state: State, rows: Rows

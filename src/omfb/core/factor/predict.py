@@ -138,7 +138,7 @@ def sample(state: State, X: Any, n: int, rng: np.random.Generator) -> Iterator[N
     for _ in range(n):
         C = state.params.C + deviations * (rng.standard_normal((m, r + 1)) @ roots.T)
         drawn = rows.copy()
-        for here, part in _parts(state, X):
+        for here, part in parts(state, X):
             missing = np.isnan(rows[here])
             if not missing.any():
                 continue
@@ -167,7 +167,7 @@ def log_likelihood(state: State, X: Any) -> Vector:
     exact = evolve(state, Sigma=np.zeros_like(state.batch.Sigma))
     scores = np.empty(X.shape[0])
     log_noise = np.log(state.params.noise_std)
-    for here, rows in _parts(exact, X):
+    for here, rows in parts(exact, X):
         codes = encode_rows(exact, rows, keep_covariances=True)
         x = codes.X[:, :r]
         signs, inverse_logs = np.linalg.slogdet(codes.covariances)
@@ -218,7 +218,7 @@ def _coding(state: State, visible: NDArray[np.bool_]) -> Callable[[NDArray[Any]]
     return lambda rows: encode(shown, rows)
 
 
-def _parts(state: State, X: Any) -> Iterator[tuple[slice, Whitened]]:
+def parts(state: State, X: Any) -> Iterator[tuple[slice, Whitened]]:
     """Some rows at a time, in units of the noise."""
     for start in range(0, X.shape[0], ROWS):
         here = slice(start, start + ROWS)
