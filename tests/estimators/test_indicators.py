@@ -131,9 +131,9 @@ def test_columns_of_0_and_1_are_filled_with_0_and_1(stream, tmp_path):
 
 def test_a_third_number_ends_the_limits_of_0_and_1():
     X = binary()
-    model = OMFBImputer(integers=True, random_state=0).fit(X)
+    model = OMFBImputer(random_state=0).fit(X)
     more = np.where(np.arange(400) % 2 == 0, 9.0, 0.0)[:, None] * np.ones(6)
-    model.partial_fit(more)
+    model.partial_fit(more).set_params(integers=True)
     row = np.where(np.arange(6) == 3, np.nan, 9.0)[None]
     assert model.transform(row)[0, 3] > 1.0
 
@@ -145,3 +145,16 @@ def test_dask_collections_refuse_what_they_cannot_have():
         with pytest.raises(ValueError, match="Dask"):
             OMFBImputer(**options).fit(X)
     assert not hasattr(OnlineFactorAnalysis(), "add_indicator")
+
+
+def test_limits_grow_with_the_features_of_a_stream(tmp_path):
+    rng = np.random.default_rng(0)
+    model = OMFBImputer(2, integers=True, new_features="add", random_state=0)
+    for count in (2, 4):
+        for row in rng.integers(0, 2, (60, count)):
+            model.partial_fit({f"f{i}": float(value) for i, value in enumerate(row)})
+    model.save(tmp_path / "m.omfb")
+    loaded = OMFBImputer.load(tmp_path / "m.omfb")
+    for each in (model, loaded):
+        low, high = each.interval({"f0": 1.0})
+        assert set(low.values()) | set(high.values()) <= {0.0, 1.0}

@@ -114,3 +114,17 @@ def test_observed_values_stay_though_the_model_is_of_float32():
         for name in "abc":
             seen = X[name].notna().to_numpy()
             assert (np.asarray(filled[name])[seen] == X[name].to_numpy()[seen]).all()
+
+
+def test_rows_by_name_may_hold_booleans_where_the_table_did():
+    rng = np.random.default_rng(0)
+    level = rng.normal(size=200)
+    X = pd.DataFrame({"a": level, "b": 2.0 * level, "flag": level > 0.0})
+    model = OMFBImputer(1, random_state=0).fit(X)
+    row = {"a": 1.0, "b": None, "flag": True}
+    filled = model.complete(row)
+    assert filled["flag"] is True
+    assert filled["b"] == model.complete({**row, "flag": 1.0})["b"]
+    model.partial_fit(X.iloc[0])
+    with pytest.raises(TypeError, match="'b' is True"):
+        model.complete({"a": 1.0, "b": True})

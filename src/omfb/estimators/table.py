@@ -1,5 +1,6 @@
 """What an imputer remembers of the table that it was fitted to."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -39,21 +40,38 @@ class Table:
         """The facts once more rows have been learned from."""
         if self.limits is None:
             return self
-        n_new = rows.shape[1] - self.limits.shape[1]  # features that were added
-        limits = np.hstack([self.limits, np.repeat([[1.0], [0.0]], n_new, axis=1)])
-        extremes = Extremes(limits.shape[1])
-        extremes.add(dense_with_holes(rows))
-        low, high = extremes.limits
-        known = limits[0] <= limits[1]
-        before = np.where(known, limits, np.array([[np.inf], [-np.inf]]))
-        low, high = np.minimum(before[0], low), np.maximum(before[1], high)
-        return replace(self, limits=_finite(np.array([low, high])))
+        if scipy.sparse.issparse(rows) and rows.shape[0] * rows.shape[1] > MOST_ENTRIES:
+            return replace(self, limits=None)
+        rows = dense_with_holes(rows)
+        limits = self.limits
+        if limits.shape[1] != rows.shape[1] or (limits[0] > limits[1]).any():
+            limits = self.limits_of(rows.shape[1])
+            limits = np.where(limits[0] <= limits[1], limits, np.array([[np.inf], [-np.inf]]))
+        low = np.fmin(limits[0], np.fmin.reduce(rows, axis=0))
+        high = np.fmax(limits[1], np.fmax.reduce(rows, axis=0))
+        if np.array_equal(low, self.limits[0]) and np.array_equal(high, self.limits[1]):
+            return self
+        return replace(self, limits=_finite(np.array([low, high], np.float64)))
+
+    def limits_of(self, n_features: int) -> Limits:
+        """The limits of so many features, of which streams may have added some since the fit."""
+        assert self.limits is not None
+        new = np.broadcast_to([[1.0], [0.0]], (2, n_features - self.limits.shape[1]))
+        return np.hstack([self.limits, new])
+
+    def flags(self, names: list[str] | None) -> frozenset[str]:
+        """Features that were only 0 and 1, of which booleans may come in rows by name."""
+        if self.limits is None or names is None:
+            return frozenset()
+        low, high = self.limits_of(len(names))
+        binary = (low >= 0.0) & (high <= 1.0) & (low <= high)
+        return frozenset(np.array(names, dtype=object)[binary])
 
     def within_binary(self, values: NDArray[Any], integer: NDArray[np.bool_]) -> NDArray[Any]:
         """Values of integers that were only two neighbours, such as 0 and 1, within these."""
         if self.limits is None:
             return values
-        low, high = self.limits
+        low, high = self.limits_of(values.shape[-1])
         binary = integer & (high - low == 1.0)
         return np.where(binary, np.clip(values, low, high), values).astype(values.dtype)
 
@@ -79,6 +97,14 @@ class Table:
         if limits is not None:
             require(limits.shape == (2, n_features) and limits.dtype == np.float64, "its limits")
         return cls(columns, tuple(incomplete), limits)
+
+
+def with_flags(row: Mapping[Any, Any], flags: frozenset[str]) -> dict[Any, Any]:
+    """A row by name with 0 and 1 in place of the booleans of some features."""
+    return {
+        name: float(value) if isinstance(value, bool | np.bool_) and name in flags else value
+        for name, value in row.items()
+    }
 
 
 class TableWatch:

@@ -28,7 +28,7 @@ from .frames import is_frame, like_frame
 from .predictive import PredictiveFactorizer
 from .rows import are_named_rows, as_mapping, entry, is_named_row
 from .sentinels import MissingValues
-from .table import Table, TableWatch
+from .table import Table, TableWatch, with_flags
 from .times import Times
 from .validation import Checked
 
@@ -64,9 +64,7 @@ class TableFactorizer(PredictiveFactorizer):
 
     def _after_learning(self, X: Any, rows: Any) -> None:
         super()._after_learning(X, rows)
-        limits = self._known_table.limits
-        if self.integers or (limits is not None and limits.shape[1] < rows.shape[1]):
-            self._table = self._known_table.after(rows)
+        self._table = self._known_table.after(rows)
 
     def facts_header(self, facts: dict[str, Any]) -> dict[str, Any]:
         """See `BaseFactorizer.facts_header`."""
@@ -75,8 +73,10 @@ class TableFactorizer(PredictiveFactorizer):
 
     def facts_tensors(self) -> dict[str, NDArray[Any]]:
         """See `BaseFactorizer.facts_tensors`."""
-        limits = self._known_table.limits
-        return {} if limits is None else {"table.limits": limits}
+        table = self._known_table
+        if table.limits is None:
+            return {}
+        return {"table.limits": table.limits_of(self.n_features_in_)}
 
     @classmethod
     def read_facts(
@@ -159,6 +159,9 @@ class TableFactorizer(PredictiveFactorizer):
     def _named_rows(
         self, learner: Learner, rows: list[Mapping[Any, Any]], learn: bool
     ) -> NDArray[Any]:
+        if any(isinstance(value, bool | np.bool_) for row in rows for value in row.values()):
+            flags = self._known_table.flags(learner.feature_names)
+            rows = [with_flags(row, flags) for row in rows]
         array = super()._named_rows(learner, rows, learn)
         return self._marked(array, learner.feature_names)
 
