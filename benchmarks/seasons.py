@@ -120,14 +120,10 @@ def no_season(seed: int) -> list[float]:
         for start in rng.integers(5, 1440, 15):
             missing[start : start + rng.integers(1, 30), i] = True
     Y = X.mask(missing)
-    errors = [
-        rms(
-            (OMFBImputer(seasons=seasons, random_state=0).fit(Y).complete(Y) - X).to_numpy()[
-                missing
-            ]
-        )
-        for seasons in ("auto", None)
-    ]
+    errors = []
+    for seasons in ("auto", None):
+        filled = OMFBImputer(seasons=seasons, random_state=0).fit(Y).complete(Y)
+        errors.append(rms((filled - X).to_numpy()[missing]))
     return [errors[0] / errors[1]]
 
 
