@@ -1,10 +1,11 @@
 """What an experiment returns."""
 
 import itertools
+import json
 
 import pytest
 
-from omfb.report.outcome import Outcome, mean_and_spread
+from omfb.report.outcome import Outcome, as_json, mean_and_spread
 
 
 def test_values_are_the_last_or_those_asked_for():
@@ -21,3 +22,9 @@ def test_values_are_the_last_or_those_asked_for():
 def test_spread_is_the_standard_deviation():
     assert mean_and_spread([-1.0, -3.0]) == "−2.00 ± 1.41"
     assert mean_and_spread([1.0]) == "1.00"
+
+
+def test_settings_that_json_does_not_have_are_text():
+    settings = {"missing_values": float("nan"), "bounds": (1.0, float("-inf")), "n": None}
+    written = json.dumps(as_json(settings), allow_nan=False)
+    assert json.loads(written) == {"missing_values": "nan", "bounds": [1.0, "-inf"], "n": None}

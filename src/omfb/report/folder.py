@@ -14,7 +14,7 @@ from typing import Any
 
 from .drawing import render
 from .environment import environment
-from .outcome import Number, Outcome
+from .outcome import Number, Outcome, as_json
 from .page import Part, page
 
 
@@ -92,7 +92,7 @@ def write_numbers(folder: Path, about: Mapping[str, Any], outcomes: list[Outcome
         **about,
         "experiments": {
             outcome.experiment: {
-                "settings": outcome.settings,
+                "settings": as_json(outcome.settings),
                 "table": outcome.table,
                 "claims": [claim._asdict() for claim in outcome.claims],
                 "numbers": [number._asdict() for number in outcome.numbers],

@@ -1,5 +1,6 @@
 """The results of an experiment: numbers, claims, pictures."""
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,6 +16,15 @@ Track = Callable[[Iterable[T], str, int], Iterator[T]]
 def untracked(items: Iterable[T], part: str, total: int) -> Iterator[T]:
     """Show nothing."""
     return iter(items)
+
+
+def as_json(value: Any) -> Any:
+    """Settings as JSON has them: NaN and infinity, which it does not have, as text."""
+    if isinstance(value, dict):
+        return {name: as_json(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [as_json(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
 class Number(NamedTuple):

@@ -10,7 +10,7 @@ from string import Template
 from typing import Any
 
 from .drawing import INK, inline_svg, legend_entries
-from .outcome import Claim, Outcome
+from .outcome import Claim, Outcome, as_json
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def _claim(claim: Claim) -> str:
 
 
 def _settings(outcome: Outcome) -> str:
-    text = json.dumps(outcome.settings, indent=1, ensure_ascii=False)
+    text = json.dumps(as_json(outcome.settings), indent=1, ensure_ascii=False)
     return f"<h3>{escape(outcome.experiment)}</h3><pre tabindex='0'>{escape(text)}</pre>"
 
 
