@@ -79,17 +79,17 @@ def test_an_error_after_a_feature_was_added_leaves_the_model_as_it_was(estimator
     model = estimator(2, random_state=0, new_features="add")
     for row in rows[:450]:
         model.partial_fit(row)
-    before = snapshot(model.learner_)
+    before = snapshot(model)
     with pytest.raises(ValueError, match="X"):
         model.partial_fit({"n0": np.inf, "other": 1.0})
     with pytest.raises(TypeError, match="'n0' is 'x'"):
         model.partial_fit({"other": 1.0, "n0": "x"})
-    assert snapshot(model.learner_) == before
+    assert snapshot(model) == before
     if estimator is OnlineFactorAnalysis:
         with pytest.raises(TypeError, match="'text' is 'x'"):
             model.partial_fit({"n0": 1.0, "text": "x"})
     model.complete({"n0": 1.0, "unknown": 2.0})  # an answer adds nothing
-    assert snapshot(model.learner_) == before
+    assert snapshot(model) == before
 
 
 def test_a_saved_model_goes_on_with_features_added_in_between(tmp_path):

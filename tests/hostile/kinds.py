@@ -15,6 +15,7 @@ from .kills import large_files, try_kill
 from .modelfiles import good_checkpoints, good_models, try_checkpoint, try_model_file
 from .models import fitted_models
 from .parameters import try_parameters
+from .rows import try_row
 from .semantics import try_semantics
 from .sparse import try_sparse
 from .trial import Trial
@@ -23,6 +24,7 @@ KINDS: dict[str, Trial] = {
     "arrays": try_array,
     "sparse matrices": try_sparse,
     "frames": try_frame,
+    "rows by name": try_row,
     "iterators": try_iterator,
     "parameters": try_parameters,
     "what must not matter": try_semantics,

@@ -549,9 +549,9 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
             raise ValueError(
                 "X has names, but the model was fitted to rows without names. Give arrays."
             )
-        index = self.__dict__.get("_name_index")
+        index = learner.cache.get("names")
         if index is None or index.names is not names:
-            self._name_index = index = NameIndex(names)
+            learner.cache["names"] = index = NameIndex(names)
         array, unknown = index.array(rows, learner.dtype)
         if unknown:
             new = self._new_names(unknown, names, learn)

@@ -391,8 +391,8 @@ class PredictiveFactorizer(ForecastingFactorizer):
         if choice == "ignore" or not learn:  # answers cannot use what was never learned
             return []
         new = numeric_names([unknown], skip_text=self._skips_text)
-        if choice is None and not self.__dict__.get("_told_of_new_features"):
-            self._told_of_new_features = True
+        if choice is None and not self.learner_.cache.get("told of new features"):
+            self.learner_.cache["told of new features"] = True
             warnings.warn(
                 f"New feature {new[0]!r} was added to the model, and so will others that rows "
                 f"bring. new_features='add' says that this is meant, 'error' and 'ignore' prevent "

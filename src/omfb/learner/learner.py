@@ -83,6 +83,8 @@ class Learner(Predictor):
         self._buffer: DoubleBuffer | None = None
         self._resumed: tuple[Any, Any, Any] = _NEVER
         self._lock = threading.Lock()
+        # Caches of whoever holds the learner; they are no part of it.
+        self.cache: dict[str, Any] = {}
         _LEARNERS.add(self)
 
     # -- what it is -------------------------------------------------------------------------
@@ -391,11 +393,11 @@ class Learner(Predictor):
 
     def __getstate__(self) -> dict[str, Any]:
         kept = self.__dict__.copy()
-        del kept["_lock"], kept["_buffer"], kept["_resumed"]
+        del kept["_lock"], kept["_buffer"], kept["_resumed"], kept["cache"]
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept, _lock=threading.Lock(), _buffer=None, _resumed=_NEVER)
+        self.__dict__.update(kept, _lock=threading.Lock(), _buffer=None, _resumed=_NEVER, cache={})
         _LEARNERS.add(self)
 
 
