@@ -102,8 +102,9 @@ def in_noise_units(state: State, rows: NDArray[Any]) -> Matrix:
 
 def in_data_units(state: State, W: Matrix) -> NDArray[Any]:
     """Rows, in units of the noise, as the data have them."""
-    rows: NDArray[Any] = (W * state.params.noise_std + state.params.center).astype(state.C.dtype)
-    return rows
+    rows = W * state.params.noise_std + state.params.center
+    largest = np.finfo(state.C.dtype).max  # rounding may lead beyond what the data's type holds
+    return np.clip(rows, -largest, largest).astype(state.C.dtype)
 
 
 def residuals(state: State, W: Matrix, X: Matrix) -> Matrix:
