@@ -34,6 +34,7 @@ BASES = {
     "demo": [],
     "reproduce": [],
     "recommend": ["ratings.omfb", "--user", "3"],
+    "forecast": ["cycles.omfb"],
 }
 
 
@@ -97,6 +98,7 @@ CASES = {
         "--no-robust": Case(data="spikes.csv"),
         "--temporal": Case(data="walks.csv"),
         "--no-temporal": Case(beside="--temporal", data="walks.csv"),
+        "--seasons": Case("7", beside="--temporal", data="cycles.csv"),
         "--min-value": Case("0"),
         "--max-value": Case("0"),
         "--integers": Case(data="integers.csv"),
@@ -155,6 +157,11 @@ CASES = {
         "--json": Case(),
         "--quiet": Case(beside="--user nobody"),
     },
+    "forecast": {
+        "--steps": Case("3"),
+        "--interval": Case("0.9"),
+        "--output": Case("ahead.csv"),
+    },
     "info": {"--atoms": Case("2x3 atoms.png"), "--json": Case()},
     "demo": {"--out": Case("folder"), "--seed": Case("1")},
     "reproduce": {"--out": Case("folder"), "--seed": Case("1"), "--quick": Case()},
@@ -197,6 +204,10 @@ def folder(tmp_path_factory):
     walks = np.cumsum(low_rank(300, 6, missing=0.0), axis=0)
     walks[rng.random(walks.shape) < 0.2] = np.nan
     write_csv(folder / "walks.csv", walks)
+    cycle = 5.0 * np.sin(2.0 * np.pi * np.arange(300) / 11.0)[:, None] + low_rank(300, 6)
+    write_csv(folder / "cycles.csv", cycle)
+    model = OMFBImputer(temporal=True, random_state=0).fit(folder / "cycles.csv")
+    model.save(folder / "cycles.omfb")
     users, items, ratings = make_ratings(30, 20, 300, random_state=0)
     frame_of_ratings = pd.DataFrame({"user": users, "item": items, "rating": ratings})
     frame_of_ratings.to_csv(folder / "ratings.csv", index=False)

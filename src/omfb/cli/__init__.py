@@ -9,6 +9,7 @@ from ._usage import Command, OneLineErrors
 from .complete import complete
 from .demo import demo
 from .fit import fit
+from .forecast import forecast
 from .info import info
 from .merge import merge
 from .recommend import recommend
@@ -23,7 +24,7 @@ app = typer.Typer(
 )
 
 COMMANDS = (
-    fit, complete, transform, inverse, score, recommend, merge, info, demo, reproduce,
+    fit, complete, forecast, transform, inverse, score, recommend, merge, info, demo, reproduce,
 )  # fmt: skip
 
 for command in COMMANDS:

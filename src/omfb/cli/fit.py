@@ -149,6 +149,15 @@ def fit(
             panel=PREDICTIVE,
         ),
     ] = None,
+    seasons: Annotated[
+        str | None,
+        _option(
+            "Lengths of cycles in time, between commas: numbers of rows. auto finds them "
+            "(default), none looks for none.",
+            metavar="LIST",
+            panel=PREDICTIVE,
+        ),
+    ] = None,
     min_value: Annotated[
         float | None, _option("Filled values are not below this.", panel=IMPUTER)
     ] = None,
@@ -263,8 +272,9 @@ def fit(
     options = {
         "n_components": n_components, "forget_factor": forget_factor, "max_iter": max_iter,
         "tol": tol, "shuffle": shuffle, "random_state": seed, "center": center, "scale": scale,
-        "noise": noise, "robust": robust, "temporal": temporal, "min_value": min_value,
-        "max_value": max_value, "integers": integers or None, "lam": lam, "ridge": ridge,
+        "noise": noise, "robust": robust, "temporal": temporal, "seasons": _seasons(seasons),
+        "min_value": min_value, "max_value": max_value,
+        "integers": integers or None, "lam": lam, "ridge": ridge,
         "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
         "positive_code": positive or None, "positive_dict": positive or None, "alpha": alpha,
         "l1_ratio": l1_ratio, "absent": absent, "init": _init(init),
@@ -297,6 +307,16 @@ def fit(
     save_model(model, output, reading.missing, source.path)
     if not quiet:
         _report(model, source, findings, output)
+
+
+def _seasons(given: str | None) -> str | list[float | str] | None:
+    """The parameter `seasons` from the option; no seasons are an empty list."""
+    if given in (None, "auto"):
+        return given
+    if given == "none":
+        return []
+    words = [word.strip() for word in given.split(",")]
+    return [float(word) if word.replace(".", "", 1).isdigit() else word for word in words]
 
 
 def _init(init: str | None) -> Any:

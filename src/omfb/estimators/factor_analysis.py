@@ -92,6 +92,9 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
     drift_ : ndarray of int
         Rows, counted from 1, at which a change was noticed; the last 32 of them. On stationary
         rows, a false alarm comes about once in 50,000 rows.
+    seasons_ : list
+        Lengths of the cycles in time that were found: timedeltas if rows have times, otherwise
+        numbers of rows.
     error_history_ : ndarray of shape (n_points, 2)
         Rows learned, and the error of the rows since the point before; see `omfb.plots`.
     n_samples_seen_ : int

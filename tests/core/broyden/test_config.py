@@ -129,10 +129,14 @@ def test_the_command_line_has_each_parameter_of_an_estimator(estimator):
     from omfb.cli.fit import fit
 
     options = inspect.signature(fit).parameters
-    names = {"random_state": "seed", "positive_code": "positive", "positive_dict": "positive"}
+    names = {
+        "random_state": "seed", "positive_code": "positive", "positive_dict": "positive",
+        "missing_values": "missing",
+    }  # fmt: skip
+    # The command line has --quiet, reads tables with fixed columns, and keeps all of them.
+    others = {"verbose", "new_features", "remainder", "add_indicator", "keep_empty_features"}
     for name in inspect.signature(estimator).parameters:
-        # The command line has --quiet, and reads tables with fixed columns.
-        if name not in ("verbose", "new_features"):
+        if name not in others:
             assert names.get(name, name) in options, name
 
 

@@ -1,0 +1,68 @@
+"""`omfb forecast`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ._errors import UsageError, guarded, refuse_overwriting, usage_errors
+from ._models import load_model
+from ._options import Out
+from ._writing import output_format, table_to
+
+
+@guarded
+def forecast(
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="A model of rows that are in time.")
+    ],
+    steps: Annotated[int, typer.Option("--steps", "-n", help="How many rows ahead.")] = 1,
+    interval: Annotated[
+        float | None,
+        typer.Option(
+            metavar="LEVEL",
+            help="Add bounds that contain a value with this probability (0.9): columns NAME_low "
+            "and NAME_high.",
+            show_default=False,
+        ),
+    ] = None,
+    output: Out = "-",
+) -> None:
+    """Write the rows that follow the last one that the model has learned from.
+
+    The first column says how many rows ahead. The model must be one of rows in time: of a file
+    with a column of dates that ascend, or of `omfb fit --temporal`.
+
+    For example:
+
+        omfb fit sensors.csv -o model.omfb
+
+        omfb forecast model.omfb --steps 24 --interval 0.9 -o ahead.csv
+    """
+    import numpy as np
+
+    from ..estimators.forecasts import ForecastingFactorizer
+
+    refuse_overwriting([model], [output])
+    loaded = load_model(model)
+    estimator, learner = loaded.estimator, loaded.learner
+    in_time = getattr(learner.config, "temporal", False)
+    if not isinstance(estimator, ForecastingFactorizer) or not in_time:
+        raise UsageError(
+            f"{model}: rows of this model are not in time, so there is no forecast: "
+            f"fit it with --temporal"
+        )
+    if not output_format(output).names_columns:
+        raise UsageError(f"{output}: write .csv, .tsv, .ndjson, .parquet or .arrow")
+    with usage_errors():
+        made = estimator.forecast(steps, level=interval)
+    sides = [np.asarray(side) for side in (made if isinstance(made, tuple) else (made,))]
+    names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
+    columns = ["ahead", *names]
+    if interval is not None:
+        columns += [f"{name}_{side}" for name in names for side in ("low", "high")]
+        bounds = np.stack(sides[1:], axis=-1).reshape(len(sides[0]), -1)
+        sides = [sides[0], bounds]
+    ahead = np.arange(1.0, len(sides[0]) + 1.0)[:, None]
+    with table_to(output, columns, np.dtype(np.float64), model) as writer:
+        writer.write(np.hstack([ahead, *sides]).astype(np.float64))
