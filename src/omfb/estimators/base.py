@@ -3,13 +3,13 @@
 import os
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -17,7 +17,7 @@ from ..adapters.dask.by_features import FeatureSource
 from ..adapters.dask.by_rows import RoundSource
 from ..adapters.dask.futures import current_client
 from ..adapters.dask.lazy import LIKE, is_dask, lazily, lazy_score
-from ..core.checks import checked_count, shown
+from ..core.checks import checked_count
 from ..core.engine import Init
 from ..core.engines import AnyConfig, AnyEngine
 from ..core.info import Info
@@ -35,17 +35,14 @@ from .diagnostics import Findings, diagnostics
 from .error_trace import ErrorTrace, trace_of, traced
 from .files import file_header, load_parts, read_estimator, write_estimator
 from .frames import is_frame, like_frame
-from .notebook import found_table
+from .named_rows import NamedRowsMixin
 from .parameters import check_fit_parameters
 from .rows import (
-    NameIndex,
     are_named_rows,
-    as_mappings,
     as_table,
     has_names,
     is_row,
     like_row,
-    numeric_names,
 )
 from .table import TableWatch
 from .time_index import time_index_of
@@ -53,7 +50,7 @@ from .times import Times, has_times, ordered_times, times_of
 from .validation import Checked, first_rows, next_rows
 
 
-class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  # type: ignore[misc]
     """All of an estimator except its parameters and `transform`. Fitted, it holds a `Learner`.
 
     A subclass names its `_engine` and builds its config in `_config`.
@@ -367,70 +364,7 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         """
         return read_estimator(path, lambda parts: load_parts(cls, parts, cls._engine.name))
 
-    @property
-    def learner_(self) -> Learner:
-        """The learner that does the work: states, codes and snapshots without scikit-learn."""
-        check_is_fitted(self)
-        return self._learner
-
-    def current_state(self) -> Any:
-        """The state of the engine by which rows are coded, under the parameters as they are."""
-        return self.learner_.state_for(self.current_config())
-
-    @property
-    def components_(self) -> NDArray[Any]:
-        """The dictionary, an atom in a row: (n_components, n_features)."""
-        return self.learner_.components
-
-    @property
-    def n_components_(self) -> int:
-        """Components of the model."""
-        learner = self.learner_
-        return learner.engine.n_active_components(learner.state)
-
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows learned from so far, in all passes."""
-        return self.learner_.n_seen
-
-    @property
-    def prequential_error_(self) -> float:
-        """Relative error over the last pass of entries that were predicted before learning."""
-        return self.learner_.error
-
-    @property
-    def error_history_(self) -> NDArray[np.float64]:
-        """Rows learned, and the relative error of the rows since the point before: (n_points, 2).
-
-        Of entries that were predicted before they were learned. At most 512 points are kept, and
-        none of them in files.
-        """
-        check_is_fitted(self)
-        return trace_of(self).points()
-
-    @property
-    def n_features_in_(self) -> int:
-        """Features of a row."""
-        return self.learner_.n_features
-
-    @property
-    def feature_names_in_(self) -> NDArray[Any]:
-        """Names of the features, if X had any."""
-        names = self.learner_.feature_names
-        if names is None:
-            raise AttributeError("The rows that the model was fitted to had no names.")
-        return np.array(names, dtype=object)
-
     # -- inside -----------------------------------------------------------------------------
-
-    def _repr_html_inner(self) -> str:
-        return str(super()._repr_html_inner()) + found_table(self)
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in bundle:
-            bundle["text/html"] += found_table(self)
-        return bundle
 
     def _new_learner(
         self, config: AnyConfig, n_features: int, rng: np.random.RandomState,
@@ -516,67 +450,6 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, BaseEstimator):  # 
         ):
             return X
         return next_rows(self, X)
-
-    # -- rows as streams bring them ---------------------------------------------------------
-
-    def _any_rows(self, learner: Learner, X: Any, *, learn: bool = False) -> Any:
-        """X, a table or one row, as the learner takes rows."""
-        if type(X) is np.ndarray and X.ndim == 2:
-            return self._rows(learner, X)
-        if has_names(X):
-            return self._named_rows(learner, as_mappings(X), learn)
-        return self._rows(learner, as_table(X))
-
-    def rows_by_name(self, rows: list[Mapping[Any, Any]]) -> NDArray[Any]:
-        """Rows by name as an array in the order of the features; the model is not changed.
-
-        Parameters
-        ----------
-        rows : list of mappings
-
-        Returns
-        -------
-        rows : ndarray of shape (n_samples, n_features)
-            NaN where a key is absent.
-        """
-        return self._named_rows(self.learner_, rows, learn=False)
-
-    def _named_rows(
-        self, learner: Learner, rows: list[Mapping[Any, Any]], learn: bool
-    ) -> NDArray[Any]:
-        names = learner.feature_names
-        if names is None:
-            raise ValueError(
-                "X has names, but the model was fitted to rows without names. Give arrays."
-            )
-        index = learner.cache.get("names")
-        if index is None or index.names is not names:
-            learner.cache["names"] = index = NameIndex(names)
-        array, unknown = index.array(rows, learner.dtype)
-        if unknown:
-            new = self._new_names(unknown, names, learn)
-            if new:
-                learner.add_features(new)
-                return self._named_rows(learner, rows, learn)
-        return array
-
-    def _new_names(self, unknown: dict[Any, Any], names: list[str], learn: bool) -> list[str]:
-        """Names of features to be added, of entries that are no features of the model."""
-        name = next(iter(unknown))
-        raise ValueError(
-            f"X has {shown(name)}, which is no feature of the model: it was fitted to "
-            f"{shown(names[0])} and {len(names) - 1} more. Leave it out."
-        )
-
-    def _first_named_rows(self, X: Any) -> Checked:
-        rows = as_mappings(X)
-        names = numeric_names(rows, skip_text=self._skips_text)
-        if not names:
-            raise ValueError("X has no entry that is a number: there is nothing to learn from.")
-        return Checked(NameIndex(names).array(rows, np.float64)[0], names)
-
-    _skips_text: ClassVar[bool] = False
-    """Whether entries that are not numbers are passed through; otherwise they are refused."""
 
     def _filled(self, X: Any) -> NDArray[Any]:
         learner = self.learner_
