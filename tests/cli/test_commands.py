@@ -11,6 +11,7 @@ import sys
 from unittest.mock import MagicMock
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -20,6 +21,7 @@ from typer.testing import CliRunner
 
 from omfb import OMFB, OnlineFactorAnalysis
 from omfb.cli import app
+from omfb.datasets import make_ratings
 from omfb.persistence import read_model, write_model
 
 from ..commands import COMMAND, RULE, low_rank, run, start, succeeded, write_csv
@@ -68,6 +70,13 @@ def _examples():
 
 def test_the_examples_of_the_help_work_as_printed(folder, tmp_path):
     folder = shutil.copytree(folder, tmp_path / "copy")
+    users, items, ratings = make_ratings(60, 20, 400, random_state=0)
+    pd.DataFrame({"user": users, "item": items, "rating": ratings}).to_csv(
+        folder / "ratings.csv", index=False
+    )
+    hours = pd.Series(pd.date_range("2024-01-01", periods=100, freq="h"), name="time")
+    waves = pd.DataFrame(np.sin(np.arange(300.0).reshape(100, 3)), columns=list("abc"))
+    pd.concat([hours, waves], axis=1).to_csv(folder / "sensors.csv", index=False)
     examples = list(_examples())
     assert len(examples) >= 8
     code = shlex.quote(COMMAND)

@@ -259,7 +259,7 @@ def fit(
 
         omfb fit faces.npy --estimator factor-analysis -r 5 -o faces.omfb
 
-        omfb fit ratings.csv --ratings user,item,rating -o model.omfb
+        omfb fit ratings.csv --ratings user,item,rating -o ratings.omfb
 
         omfb fit table.csv -o model.omfb --checkpoint table.ckpt --resume
 

@@ -35,9 +35,9 @@ def forecast(
 
     For example:
 
-        omfb fit sensors.csv -o model.omfb
+        omfb fit sensors.csv -o sensors.omfb
 
-        omfb forecast model.omfb --steps 24 --interval 0.9 -o ahead.csv
+        omfb forecast sensors.omfb --steps 24 --interval 0.9 -o ahead.csv
     """
     import numpy as np
 

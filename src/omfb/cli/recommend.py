@@ -31,7 +31,7 @@ def recommend(
 
     For example:
 
-        omfb recommend model.omfb --user 42 -n 5
+        omfb recommend ratings.omfb --user 42 -n 5
     """
     from ..estimators.recommender import OMFBRecommender
     from ..formats.triplets import id_of

@@ -56,18 +56,22 @@ class Prediction:
         """Calibrated standard deviations: one holds 68 % of the held-out errors."""
         if self.spread is None or self.errors is None:
             return None
-        half = self.half_width(WITHIN_ONE_DEVIATION)
-        return np.where(np.isinf(self.spread), np.inf, within_range(half))
+        return self.half_width(WITHIN_ONE_DEVIATION)
 
     def half_width(self, level: float) -> Array:
-        """Half the width of the conformal intervals that hold a share `level` of the errors."""
+        """Half the width of the conformal intervals that hold a share `level` of the errors.
+
+        Infinite where nothing is known.
+        """
         if self.spread is None or self.errors is None:
             raise ValueError("Intervals need a prediction with std=True.")
+        unknown = np.isinf(self.spread)
         with quiet():
             half = quantile(self.errors, level) * self.spread
-            if self.dof is None:
-                return half
-            return np.where(self.spread > 0.0, half * student_factor(level, self.dof), 0.0)
+            if self.dof is not None:
+                half = np.where(self.spread > 0.0, half * student_factor(level, self.dof), 0.0)
+                unknown |= (self.dof == 0.0) & (self.spread > 0.0)
+            return np.where(unknown, np.inf, within_range(half))
 
     def interval(self, level: float) -> tuple[Array, Array]:
         """Lower and upper bounds of these intervals; infinite where nothing is known."""

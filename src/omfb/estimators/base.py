@@ -209,7 +209,7 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
             learner, source, max_iter=self.n_passes(source), tol=float(self.tol),
             shuffle=self.shuffle, rng=rng, passes=passes, header=file_header(self, facts),
             learn=source.learn if isinstance(source, RoundSource | FeatureSource) else learn_block,
-            on_block=on_block, watch=None if watch is None else watch.add, **options,
+            on_block=on_block, watch=watch, **options,
         )  # fmt: skip
         self.adopt(learner, end.number, {**self._with_watched(facts, watch), "_trace": trace})
         return Findings(end.unseen, () if watch is None else watch.suspects())

@@ -112,7 +112,7 @@ def in_fitted_order(X: Any, fitted: Sequence[Any] | None) -> Any:
     ValueError
         If a column is absent.
     """
-    if fitted is None or list(X.columns) == list(fitted):
+    if fitted is None or _same(list(X.columns), list(fitted)):
         return X
     absent = [column for column in fitted if column not in set(X.columns)]
     if absent:
@@ -123,6 +123,13 @@ def in_fitted_order(X: Any, fitted: Sequence[Any] | None) -> Any:
         )
     new = [column for column in X.columns if column not in set(fitted)]
     return X[[*fitted, *new]]
+
+
+def _same(names: list[Any], others: list[Any]) -> bool:
+    """Whether names are equal; NaN, which some frames have for a name, equals itself."""
+    return len(names) == len(others) and all(
+        a == b or (a != a and b != b) for a, b in zip(names, others, strict=True)
+    )
 
 
 def without_others(X: Any, positions: list[int]) -> Any:

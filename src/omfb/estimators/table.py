@@ -129,6 +129,26 @@ class TableWatch:
             self._incomplete |= np.isnan(rows).any(axis=0)
         self._extremes.add(rows)
 
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """What was found so far; see `Watch` of `omfb.learner.fit_stream`."""
+        found: dict[str, NDArray[Any]] = {"watch.incomplete": self._incomplete.copy()}
+        if self._knows_extremes:
+            found["watch.limits"] = _finite(self._extremes.limits)
+        return found
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what was found."""
+        n_features = len(self._incomplete)
+        if "watch.incomplete" not in tensors:
+            return
+        incomplete, limits = tensors["watch.incomplete"], tensors.get("watch.limits")
+        require(incomplete.shape == (n_features,) and incomplete.dtype == np.bool_, "watch")
+        self._incomplete |= incomplete
+        self._knows_extremes = limits is not None
+        if limits is not None:
+            require(limits.shape == (2, n_features) and limits.dtype == np.float64, "watch")
+            self._extremes.add(np.where(limits[0] <= limits[1], limits, np.nan))
+
     def facts(self, table: Table) -> Table:
         """A table with what was found in its rows."""
         limits = _finite(self._extremes.limits) if self._knows_extremes else None

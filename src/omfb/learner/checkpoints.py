@@ -4,6 +4,7 @@ import math
 import os
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -218,9 +219,10 @@ class Checkpoints:
 
     def save(
         self, snapshot: Snapshot, place: FitPosition | None = None,
-        sample: RowSample | None = None, **more: Any,
+        sample: RowSample | None = None, found: Mapping[str, NDArray[Any]] | None = None,
+        **more: Any,
     ) -> None:  # fmt: skip
-        """Write what was learned, and where the fit or the pipe is."""
+        """Write what was learned and found, and where the fit or the pipe is."""
         if self.path is None:
             return
         began = time.monotonic()
@@ -230,7 +232,7 @@ class Checkpoints:
             kind = rows_parts(sample.rows(), "head.sample", parts.tensors)
             training |= {"sample": kind, "sampled_from": sample.n_seen}
         header = {**self.header, **parts.header, "training": training, **more}
-        write_model(self.path, header, parts.tensors)
+        write_model(self.path, header, {**parts.tensors, **(found or {})})
         ended = time.monotonic()
         self._due = ended + max(self._seconds or 0.0, (ended - began) / LONGEST_SHARE)
         self._rows_then = snapshot.n_seen
@@ -238,8 +240,11 @@ class Checkpoints:
 
 def resumed(
     learner: Learner, saver: Checkpoints, source: Source, max_iter: int
-) -> tuple[FitPosition, RowSample]:
-    """Restore the learner from a checkpoint of this very fit; return its position and sample."""
+) -> tuple[FitPosition, RowSample, Mapping[str, NDArray[Any]]]:
+    """Restore the learner from a checkpoint of this very fit.
+
+    Return its position, its sample, and all tensors of the file.
+    """
     path = saver.path
     assert path is not None
     parts = Parts(*read_model(path))
@@ -269,7 +274,7 @@ def resumed(
             f"{path}: a checkpoint that omfb cannot have written ({error})."
         ) from error
     learner.restore(before)
-    return place, sample
+    return place, sample, parts.tensors
 
 
 def _sample(learner: Learner, parts: Parts, n_features: int) -> RowSample:

@@ -1,7 +1,7 @@
 """`fit_stream`: passes over a source, with progress, checkpoints and resuming."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -69,6 +69,19 @@ class Passes(Protocol):
         """The fit has ended."""
 
 
+class Watch(Protocol):
+    """An observer of the rows of the first pass, whose findings checkpoints keep."""
+
+    def add(self, rows: Rows) -> None:
+        """Look at rows; to look at them twice is to look at them once."""
+
+    def tensors(self) -> dict[str, NDArray[Any]]:
+        """What was found so far."""
+
+    def restore(self, tensors: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what was found; a ValueError if it cannot be."""
+
+
 Learn = Callable[[Learner, Any, NDArray[np.bool_]], NDArray[np.bool_]]
 """Lets a learner learn from a block; maps features unobserved before it to those after it."""
 
@@ -110,7 +123,7 @@ def fit_stream(
     on_block: Callable[[Progress], object] | None = None,
     passes: Passes | None = None,
     learn: Learn = learn_block,
-    watch: Callable[[Rows], object] | None = None,
+    watch: Watch | None = None,
     block_rows: int | None = None,
 ) -> FitPosition:
     """Let a learner learn by passes over a source.
@@ -147,7 +160,7 @@ def fit_stream(
         Notified of each pass.
     learn : Learn, default=learn_block
         How to learn from blocks that are not rows.
-    watch : callable or None, default=None
+    watch : Watch or None, default=None
         Called with each block of rows of the first pass, once it was learned from.
     block_rows : int or None, default=None
         Rows of a block, rounded up to a multiple of the batch size. None is some 4 MB; of a pipe
@@ -166,7 +179,9 @@ def fit_stream(
         sample = RowSample(learner.engine.n_finalize_rows(source.n_features))
         if saver.exists:
             rng = np.random.RandomState(0)  # the caller's stays as it is
-            position, sample = resumed(learner, saver, source, max_iter)
+            position, sample, tensors = resumed(learner, saver, source, max_iter)
+            if watch is not None:
+                watch.restore(tensors)
             point = _Point(position, learner.snapshot())
         fit = _Fit(
             learner,
@@ -203,7 +218,7 @@ class _Fit:
         self, learner: Learner, source: Source, max_iter: int, tol: float, shuffle: bool | str,
         rng: np.random.RandomState, saver: Checkpoints,
         on_block: Callable[[Progress], object] | None, learn: Learn, point: _Point,
-        sample: RowSample, block_rows: int | None, watch: Callable[[Rows], object] | None,
+        sample: RowSample, block_rows: int | None, watch: Watch | None,
     ) -> None:  # fmt: skip
         self._learner, self._source, self._saver = learner, source, saver
         self._max_iter, self._tol, self._shuffle = max_iter, tol, shuffle
@@ -228,7 +243,8 @@ class _Fit:
         point = self.point
         self._sample.apply(point.changes)
         sampled = self._learn is learn_block and not point.position.finished
-        self._saver.save(point.snapshot, point.position, self._sample if sampled else None)
+        found = {} if self._watch is None else self._watch.tensors()
+        self._saver.save(point.snapshot, point.position, self._sample if sampled else None, found)
 
     def _finalize(self) -> None:
         """Let the learner do what only the end of a fit can do."""
@@ -265,7 +281,7 @@ class _Fit:
                 with errors_about(self._source, rows, position):
                     unseen = self._learn(self._learner, block, unseen)
                 if self._watch is not None and rows is not None and place.number == 1:
-                    self._watch(rows)
+                    self._watch.add(rows)
                 place = replace(place, position=position, unseen=unseen)
                 self._sample.apply(self.point.changes)
                 changes = NO_CHANGES if rows is None else self._sample.changes(rows)

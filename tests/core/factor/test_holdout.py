@@ -102,10 +102,10 @@ def test_complete_rows_are_scored_in_the_first_pass_only_and_learned_whole():
     assert hold_out(evolve(state, pass_rows=300), X) == ([], None)
 
 
-def test_after_the_first_hundred_scores_fewer_rows_are_scored_but_as_many_held_out():
-    X = table(5, 2000, 9, 0.2)
+def test_after_the_first_rows_fewer_are_scored_but_as_many_held_out():
+    X = table(5, 800, 9, 0.2)
     state = init(X, FactorConfig(n_components=3))
-    later = evolve(state, n_scored=100)
+    later = evolve(state, n_seen=800)
     (held_out, all_rows), (same, some) = hold_out(state, X), hold_out(later, X)
     assert [t for t, _ in held_out] == [t for t, _ in same]
     assert 0 < len(some.position) < 0.2 * len(all_rows.position)
@@ -174,9 +174,9 @@ def test_a_hash_depends_on_every_value_and_not_on_the_type(rng):
 def test_an_error_is_reported_where_thirty_rows_will_be_scored():
     X = table(8, 300, 6, 0.2)
     state = learned(X, FactorConfig(n_components=2))
-    for rows, n_scored, enough in (
-        (8 * 29, 0, False), (8 * 31, 0, True), (8 * 400, 100, False), (8 * 600, 100, True),
+    for rows, n_seen, enough in (
+        (8 * 29, 0, False), (8 * 31, 0, True), (8 * 400, 800, False), (8 * 600, 800, True),
     ):  # fmt: skip
-        assert will_score(evolve(state, pass_rows=rows, n_scored=n_scored)) == enough
+        assert will_score(evolve(state, pass_rows=rows, n_seen=n_seen)) == enough
     complete = learned(table(8, 300, 6), FactorConfig(n_components=2))
     assert not will_score(evolve(complete, pass_rows=10**6))

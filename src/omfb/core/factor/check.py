@@ -1,5 +1,6 @@
 """Refuse states, as read from a file, that no sequence of steps can have led to."""
 
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
@@ -8,6 +9,7 @@ from ..conformal import N_BINS
 from ..linalg.drift import COUNT, DOWN, MEMORY, RUNNING_VARIANCE, UNIT, UP, VARIANCE
 from ..require import require
 from .drift import MOST_ALARMS
+from .hyper import Hyper
 from .state import Drift, FeaturePosterior, Horizons, Seasons, State, Temporal
 from .univariate import DISTANCES
 
@@ -41,6 +43,7 @@ def check_state(state: State) -> None:
     require(masks.ndim == 2 and masks.shape[1] == m, "masks do not fit")
     require(masks.dtype == np.bool_ and len(masks) > 0, "masks are none")
     _check_ranges(state)
+    _check_hyper(state.config.hyper)
     _check_drift(state.drift, state.n_seen)
     if state.temporal is not None:
         _check_temporal(state.temporal, m, r)
@@ -76,6 +79,12 @@ def _check_drift(drift: Drift, n_seen: int) -> None:
     within = len(alarms) == 0 or (alarms[0] > 0 and alarms[-1] <= n_seen)
     require(rising and bool(within), "alarms at rows that it has not seen")
     require(0 <= drift.origin <= n_seen, "a past that was forgotten in the future")
+
+
+def _check_hyper(hyper: Hyper) -> None:
+    for value in astuple(hyper):
+        for number in value if isinstance(value, tuple) else (value,):
+            require(0.0 <= number <= LARGEST_COUNT, "a constant that cannot be")
 
 
 def _check_temporal(temporal: Temporal, m: int, r: int) -> None:

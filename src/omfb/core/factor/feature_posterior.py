@@ -16,6 +16,9 @@ from .robust import clip_rows
 from .state import FeaturePosterior, State, evolve
 from .stats import Matrix, Vector, inverse
 
+# Noise is divided by.
+LEAST_NOISE = 1e-301
+
 LOGGER = logging.getLogger("omfb")
 
 
@@ -68,7 +71,7 @@ def with_posterior(state: State, table: Table, found: Posterior, temper: float =
     S += np.diag(1.0 / v)
     S_inverse, Sigma = inverse(S), np.zeros((R, R))
     Sigma[np.ix_(active, active)] = S_inverse[np.ix_(active, active)]
-    noise_std = state.params.noise_std * np.sqrt(noise)
+    noise_std = np.maximum(state.params.noise_std * np.sqrt(noise), LEAST_NOISE)
     center = state.params.center + state.one * noise_std * loadings[:, -1]
     if state.one:  # clip limits are counted from the centre, which spikes may have moved
         C[:, -1] = 0.0
