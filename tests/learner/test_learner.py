@@ -16,6 +16,8 @@ from omfb.core.broyden import engine as broyden
 from omfb.core.broyden.config import BroydenConfig
 from omfb.core.broyden.state import State
 from omfb.core.engines import ENGINES as BY_NAME
+from omfb.core.factor import engine as factor
+from omfb.core.factor.config import FactorConfig
 from omfb.core.factor.engine import FactorEngine
 from omfb.core.prediction import Prediction
 from omfb.learner.records import Parts, parts_of, snapshot_of
@@ -457,3 +459,20 @@ def test_what_another_thread_learns_between_passes_is_kept(rng, small_head):
         learner._lock = Late()
         change(learner)
         assert learner.n_seen == 400
+
+
+def test_streams_in_time_estimate_at_m_steps_and_not_when_they_are_read(rng, monkeypatch):
+    fits = []
+    fit = factor.fit_temporal
+    monkeypatch.setattr(factor, "fit_temporal", lambda *a: fits.append(1) or fit(*a))
+    learner = Learner("factor", 2, FactorConfig(temporal=True))
+    X = np.cumsum(rng.normal(size=(900, 4)), axis=0)
+    learner.learn(X[:600])
+    known = len(fits)
+    for at in range(600, 610):
+        learner.learn(X[at : at + 1])
+        learner.fill(np.array([[np.nan, *X[at, 1:]]]))
+    assert len(fits) <= known + 1
+    learner.learn(X[610:])
+    assert len(fits) <= known + 2  # of several M-steps, only the last counts
+    assert learner.state.temporal is not None

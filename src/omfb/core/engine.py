@@ -164,6 +164,12 @@ class Engine(Protocol[S, K]):
     def is_temporal(self, state: S) -> bool:
         """Whether rows are filled from their neighbours in time."""
 
+    def lacks_temporal(self, state: S) -> bool:
+        """Whether they are to be, but how is not estimated: see `resume_temporal`."""
+
+    def rows_until_update(self, state: S) -> int:
+        """Rows after which what `resume_temporal` has estimated is void; at least 1."""
+
     def describe(self, state: S) -> dict[str, Any]:
         """Facts for people, by name: numbers, strings, booleans or None."""
 
@@ -213,6 +219,18 @@ class PointPredictions:
     def is_temporal(self, state: Any) -> bool:
         """See `Engine.is_temporal`."""
         return False
+
+    def lacks_temporal(self, state: Any) -> bool:
+        """See `Engine.lacks_temporal`."""
+        return False
+
+    def rows_until_update(self, state: Any) -> int:
+        """See `Engine.rows_until_update`."""
+        return NEVER
+
+
+NEVER = 2**62
+"""More rows than any stream has."""
 
 
 def no_uncertainty(what: str) -> UnsupportedError:

@@ -141,8 +141,8 @@ class Stamps:
             if ratio > SIMILAR:
                 messages.append(
                     f"Rows of X are {_shown(step)} apart, but those that the model was fitted to "
-                    f"{_shown(self.step)}: what it knows of time may not hold. Resample X, or set "
-                    f"temporal=False to silence this warning."
+                    f"{_shown(self.step)}: how rows follow each other was estimated for that step. "
+                    f"Resample X, or set temporal=False to silence this warning."
                 )
         return messages
 

@@ -88,7 +88,7 @@ Learn = Callable[[Learner, Any, NDArray[np.bool_]], NDArray[np.bool_]]
 
 def learn_block(learner: Learner, block: Any, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Learn from a block of rows: see `Learn`."""
-    learner.learn(block)
+    learner.learn(block, in_fit=True)
     if absent_is_zero(learner) and scipy.sparse.issparse(block):
         return np.zeros_like(unseen)  # zeros are observed
     return unseen & ~observed_features(block) if unseen.any() else unseen

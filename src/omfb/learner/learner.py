@@ -177,8 +177,9 @@ class Learner(Predictor):
 
     @locates_infinity
     def learn(
-        self, rows: Rows, config: AnyConfig | None = None, times: Times = None
-    ) -> NDArray[Any] | None:
+        self, rows: Rows, config: AnyConfig | None = None, times: Times = None, *,
+        in_fit: bool = False,
+    ) -> NDArray[Any] | None:  # fmt: skip
         """Learn from rows, in the order given; return their codes, if there are any yet.
 
         Parameters
@@ -189,19 +190,21 @@ class Learner(Predictor):
             What the algorithm is given from now on; None is as before.
         times : ndarray of shape (n_rows,) or None, default=None
             When the rows came, in seconds since 1970, ascending; None if they have no times.
+        in_fit : bool, default=False
+            Whether `finalize` will be called at the end: until then nothing is estimated of how
+            rows depend on those before them.
         """
         with self._lock:
             learned = self._learned
             if learned is None or learned.head is not None:
-                return self._learn_young(learned, rows, config, times)
+                return self._learn_young(learned, rows, config, times, in_fit)
             state: Any = learned.state
             if config is not None:
                 state = self.engine.with_config(state, config)
             if rows.shape[0] == 1 and self.engine.updates_in_place(rows):
-                return self._learn_one(learned, state, rows, times)
-            state, codes, info = self._stepped(state, rows, reuse=False)
-            last, times = self._last_after(learned, rows, state.config, times)
-            self._learned = Learned(state, learned.totals.plus(info), last=last, times=times)
+                return self._learn_one(learned, state, rows, times, in_fit)
+            after, codes = self._steps(replace(learned, state=state), rows, times, in_fit=in_fit)
+            self._learned = after
             return codes
 
     def add_features(self, names: list[str]) -> None:
@@ -327,8 +330,9 @@ class Learner(Predictor):
         return after, codes, info
 
     def _learn_young(
-        self, learned: Learned | None, rows: Rows, config: AnyConfig | None, times: Times
-    ) -> NDArray[Any] | None:
+        self, learned: Learned | None, rows: Rows, config: AnyConfig | None, times: Times,
+        in_fit: bool,
+    ) -> NDArray[Any] | None:  # fmt: skip
         """Learn from a stream so young that every new row may still enter the first dictionary.
 
         The model is always what it would be had all rows so far come at once: that is what makes
@@ -349,8 +353,16 @@ class Learner(Predictor):
         if young and self.engine.defers_start and ordinary:
             self._config, self._learned = config, Learned(None, NO_ENERGY, head, last, times)
             return None
-        state, codes, info = self._first_learned(all_rows, config)
-        self._learned = Learned(state, info, head, last, times)
+        if young or in_fit or not self.engine.n_last_rows(config, rows.shape[1]) > 1:
+            state, codes, info = self._first_learned(all_rows, config)
+            self._learned = Learned(state, info, head, last, times)
+            return codes[-rows.shape[0] :]
+        with quiet():
+            first = self.engine.start(all_rows, self.n_components, config, self.init, self.seed)
+        all_times = None if times is None or len(times) < all_rows.shape[0] else times
+        before = Learned(first, NO_ENERGY)
+        after, codes = self._steps(before, all_rows, all_times, in_fit=False)
+        self._learned = replace(after, last=last, times=times)
         return codes[-rows.shape[0] :]
 
     def _last_after(
@@ -373,20 +385,64 @@ class Learner(Predictor):
             blocks = blocks[1:]
         return ((blocks[0][surplus:], *blocks[1:]) if surplus > 0 else blocks), times
 
-    def _learn_one(self, learned: Learned, state: Any, row: Rows, times: Times) -> NDArray[Any]:
+    def _steps(
+        self, learned: Learned, rows: Rows, times: Times, *, in_fit: bool
+    ) -> tuple[Learned, NDArray[Any]]:
+        """What is learned after rows, and their codes.
+
+        An M-step changes the basis of the codes, so how rows depend on those before them is
+        estimated anew, by the state and the last rows at that moment: it does not matter how the
+        stream is cut, nor when the model is read. Of several M-steps, only the last one counts.
+        """
+        now, at, codes = learned, 0, []
+        updated: Learned | None = None
+        while at < rows.shape[0]:
+            count = rows.shape[0] if in_fit else self.engine.rows_until_update(now.state)
+            here = slice(at, at + count)
+            state, made, info = self._stepped(now.state, rows[here], reuse=False)
+            then = None if times is None else times[here]
+            last, then = self._last_after(now, rows[here], state.config, then)
+            now = Learned(state, now.totals.plus(info), last=last, times=then)
+            codes.append(made)
+            at += count
+            if at <= rows.shape[0]:
+                updated = now
+        if not in_fit:
+            now = self._with_temporal(now, updated)
+        return now, codes[0] if len(codes) == 1 else np.concatenate(codes)
+
+    def _with_temporal(self, now: Learned, updated: Learned | None) -> Learned:
+        """What is learned, with autoregressions estimated after the last M-step, if there was one.
+
+        `updated` is what was learned at that moment.
+        """
+        if updated is None or not updated.last or not self.engine.lacks_temporal(now.state):
+            return now
+        with quiet():
+            rows = together(updated.last)
+            found = self.engine.resume_temporal(updated.state, rows, updated.times)
+        state: Any = now.state
+        return replace(now, state=replace(state, temporal=found.temporal))
+
+    def _learn_one(
+        self, learned: Learned, state: Any, row: Rows, times: Times, in_fit: bool
+    ) -> NDArray[Any]:
         """Learn from one row in a second copy of the dictionary, which then takes its place.
 
         To write the update into the dictionary itself would be the quickest, but other threads, or
         an interrupt, would see half of it.
         """
         buffer, self._buffer = self._buffer, None
-        C = state.C
+        C, before = state.C, state
         spare = C.copy() if buffer is None else buffer.up_to_date(C)
         state, codes, info = self._stepped(
             self.engine.with_dictionary(state, spare), row, reuse=True
         )
         last, times = self._last_after(learned, row, state.config, times)
-        self._learned = Learned(state, learned.totals.plus(info), last=last, times=times)
+        now = Learned(state, learned.totals.plus(info), last=last, times=times)
+        if not in_fit and self.engine.rows_until_update(before) == 1:
+            now = self._with_temporal(now, now)
+        self._learned = now
         if state.C is spare:
             self._buffer = DoubleBuffer(C, spare, observed_features(row, C))
         return codes

@@ -149,7 +149,7 @@ def begin(snapshot: Snapshot, chunks: list[Chunk], *blocks: Any) -> After:
         rows = rows_of(block, chunk)
         if len(rows):
             with errors_in(block, chunk):
-                learner.learn(rows)
+                learner.learn(rows, in_fit=True)
             observed |= observed_features(rows)
     learned = learner.snapshot().learned
     assert learned is not None

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes, too_large
 from ..conformal import calibration
-from ..engine import GetRows, Init, Matrix, Rows, Times, UnsupportedError
+from ..engine import NEVER, GetRows, Init, Matrix, Rows, Times, UnsupportedError
 from ..evidence import Evidence
 from ..info import Info
 from ..linalg.threads import products_in_one_thread
@@ -148,6 +148,14 @@ class FactorEngine:
     def is_temporal(self, state: State) -> bool:
         """See `Engine.is_temporal`."""
         return state.temporal is not None
+
+    def lacks_temporal(self, state: State) -> bool:
+        """See `Engine.lacks_temporal`."""
+        return bool(state.config.temporal) and state.temporal is None
+
+    def rows_until_update(self, state: State) -> int:
+        """See `Engine.rows_until_update`: M-steps change the basis of the codes."""
+        return state.schedule.update_left if state.config.temporal else NEVER
 
     def components(self, state: State) -> Matrix:
         """See `Engine.components`."""
