@@ -174,7 +174,10 @@ OFF: dict[str, Hyper] = {
     "fading": replace(Hyper(), fade=(0.0, 0.0)),
     "weight of further passes": replace(Hyper(), max_passes_weight=1e9),
     "autoregression of codes and residuals": replace(Hyper(), temporal_gain=2.0),
-    "univariate AR": replace(Hyper(), series_gain=2.0),
+    "univariate AR": replace(Hyper(), series_gain=2.0, series_prior=1e12),
+    "variational rounds": replace(Hyper(), refine_rounds=(0, 0)),
+    "temper": replace(Hyper(), max_temper=1.0),
+    "shrinking weak components": replace(Hyper(), weak_information=0.0),
 }
 """A mechanism, and the constants that switch it off."""
 
@@ -252,6 +255,7 @@ def page(results: dict[str, dict[str, dict]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", help="a mechanism, or several with commas")
+    parser.add_argument("--page", action="store_true", help="write the page with --only, too")
     parser.add_argument("--cases", action="store_true", help="print every case")
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
@@ -272,7 +276,9 @@ def main() -> None:
         if arguments.cases:
             for case, one, other in zip(cases, before, after, strict=True):
                 print(f"  {case.name:25} {other.error / one.error:.3f} {other.coverage:.3f}")
-    if not arguments.only:
+    if arguments.only and RESULTS.exists():
+        results = {**json.loads(RESULTS.read_text()), **results}
+    if not arguments.only or arguments.page:
         RESULTS.write_text(json.dumps(results, indent=1) + "\n")
         PAGE.write_text(page(results))
 

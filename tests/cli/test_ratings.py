@@ -114,4 +114,4 @@ def test_a_table_that_looks_like_ratings_gets_a_hint(folder):
 
 def test_the_help_shows_how_to_fit_ratings():
     text = " ".join(run("fit --help").stdout.split())
-    assert "omfb fit ratings.csv --ratings user,item,rating -o model.omfb" in text
+    assert "omfb fit ratings.csv --ratings user,item,rating -o ratings.omfb" in text
