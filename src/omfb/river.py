@@ -30,7 +30,10 @@ class _Model:
     """What the models share: an estimator that learns from dicts."""
 
     def __init__(
-        self, n_components: int | None, forget_factor: float | str, seed: int | None
+        self,
+        n_components: int | None = None,
+        forget_factor: float | str = 1.0,
+        seed: int | None = None,
     ) -> None:
         self.n_components = n_components
         self.forget_factor = forget_factor
@@ -42,6 +45,14 @@ class _Model:
             self.n_components, scale=True, noise="diagonal", forget_factor=self.forget_factor,
             temporal=False, new_features="add", random_state=self.seed,
         )  # fmt: skip
+
+    def learn_one(self, x: Row) -> None:
+        """Learn from a row."""
+        self._learn([x])
+
+    def learn_many(self, X: Any) -> None:
+        """Learn from the rows of a frame."""
+        self._learn(_records(X))
 
     @property
     def _fitted(self) -> bool:
@@ -100,22 +111,6 @@ class FactorAnalysis(_Model, base.MiniBatchTransformer):  # type: ignore[misc]
     ['factor0']
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        forget_factor: float | str = 1.0,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(n_components, forget_factor, seed)
-
-    def learn_one(self, x: Row) -> None:
-        """Learn from a row."""
-        self._learn([x])
-
-    def learn_many(self, X: Any) -> None:
-        """Learn from the rows of a frame."""
-        self._learn(_records(X))
-
     def transform_one(self, x: Row) -> dict[str, float]:
         """The code of a row; nothing before anything was learned."""
         return self._codes([x])[0]
@@ -156,27 +151,11 @@ class Imputer(_Model, base.MiniBatchTransformer):  # type: ignore[misc]
     7
     """
 
-    def __init__(
-        self,
-        n_components: int | None = None,
-        forget_factor: float | str = 1.0,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(n_components, forget_factor, seed)
-
     def _new_model(self) -> PredictiveFactorizer:
         return OMFBImputer(
             self.n_components, forget_factor=self.forget_factor, temporal=False,
             new_features="add", random_state=self.seed,
         )  # fmt: skip
-
-    def learn_one(self, x: Row) -> None:
-        """Learn from a row."""
-        self._learn([x])
-
-    def learn_many(self, X: Any) -> None:
-        """Learn from the rows of a frame."""
-        self._learn(_records(X))
 
     def transform_one(self, x: Row) -> dict[Any, Any]:
         """The row with its missing entries filled, also those of known features it does not have.
@@ -228,18 +207,6 @@ class AnomalyDetector(_Model, base.AnomalyDetector):  # type: ignore[misc]
     >>> model.score_one(unusual) > model.score_one(usual)
     True
     """
-
-    def __init__(
-        self,
-        n_components: int | None = None,
-        forget_factor: float | str = 1.0,
-        seed: int | None = None,
-    ) -> None:
-        super().__init__(n_components, forget_factor, seed)
-
-    def learn_one(self, x: Row) -> None:
-        """Learn from a row."""
-        self._learn([x])
 
     def score_one(self, x: Row) -> float:
         """How unlikely the row is: higher is more so."""

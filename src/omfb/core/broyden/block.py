@@ -22,7 +22,7 @@ import numpy as np
 
 from ..linalg.compiling import jit
 from ..linalg.rows import Matrix, check_finite_step
-from ..linalg.small import SMALLEST_PRECISION, dot, invert, multiply
+from ..linalg.small import SMALLEST_PRECISION, invert, multiply
 from ..linalg.workspace import Room, aligned, aligned_copy
 from .elastic_net import sequence_of_codes
 from .penalties import ElasticNet, Penalty, Quadratic, alternate_row, penalty_of
@@ -31,7 +31,7 @@ from .reduced_space import (
     add_symmetric_and_multiply,
     alternate,
     before_row,
-    pass_on_four,
+    pass_on,
     remember,
     subtract_outer_and_multiply,
     taken_by_row,
@@ -91,14 +91,7 @@ def sequence(
             K[t, j] = k[j]
             D[t, j] = g[j] + 0.5 * epsilon * k[j]
             x_before[j] = x[j]
-        if t % 4 == 3:
-            pass_on_four(X[t - 3 : t + 1], K[t - 3 : t + 1], N[t - 3 : t + 1], P, t + 1)
-        elif t + 1 < q:
-            b = P[t + 1]
-            for earlier in range(t - t % 4, t + 1):
-                along = N[earlier, t + 1] - dot(X[earlier], b)
-                for j in range(r):
-                    b[j] += along * K[earlier, j]
+        pass_on(X, K, N, P, t)
     return q
 
 

@@ -15,7 +15,7 @@ from .coordinate_descent import descend
 from .reduced_space import (
     add_symmetric,
     before_row,
-    pass_on_four,
+    pass_on,
     remember,
     remember_inverse,
 )
@@ -90,14 +90,7 @@ def sequence_of_codes(
             X[t, j] = x[j]
             K[t, j] = k[j]
             D[t, j] = g[j] + 0.5 * epsilon * k[j]
-        if t % 4 == 3:
-            pass_on_four(X[t - 3 : t + 1], K[t - 3 : t + 1], N[t - 3 : t + 1], P, t + 1)
-        elif t + 1 < q:
-            b = P[t + 1]
-            for earlier in range(t - t % 4, t + 1):
-                along = N[earlier, t + 1] - dot(X[earlier], b)
-                for j in range(r):
-                    b[j] += along * K[earlier, j]
+        pass_on(X, K, N, P, t)
 
 
 @jit

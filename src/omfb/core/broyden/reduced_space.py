@@ -147,6 +147,19 @@ def pass_on_four(X, K, N, P, first):
             b[j] += a0 * k0[j] + a1 * k1[j] + a2 * k2[j] + a3 * k3[j]
 
 
+@inner_jit
+def pass_on(X, K, N, P, t):
+    """Update b of the row after t for the steps before it; of all later rows, four at a time."""
+    if t % 4 == 3:
+        pass_on_four(X[t - 3 : t + 1], K[t - 3 : t + 1], N[t - 3 : t + 1], P, t + 1)
+    elif t + 1 < P.shape[0]:
+        b = P[t + 1]
+        for earlier in range(t - t % 4, t + 1):
+            along = N[earlier, t + 1] - dot(X[earlier], b)
+            for j in range(b.shape[0]):
+                b[j] += along * K[earlier, j]
+
+
 @jit
 def retained_fraction(forget_factor, weight, rows, share):
     """Fraction of S that is retained when rows with this share observed follow a weight.
