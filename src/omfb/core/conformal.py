@@ -69,6 +69,12 @@ def calibration(histogram: Vector) -> float:
     return quantile(histogram, WITHIN_ONE_DEVIATION)
 
 
+def normal_sizes(n: int) -> Vector:
+    """Sizes of n standardised errors that a normal law expects."""
+    sizes: Vector = ndtri(0.5 + (np.arange(n) + 0.5) / (2.0 * n)) if n else np.empty(0)
+    return sizes
+
+
 def student_factor(level: float, dof: Vector) -> Vector:
     """How much wider than a normal interval Student's is; infinite without a degree of freedom."""
     known = dof > 0.0

@@ -6,7 +6,7 @@ import pytest
 from omfb.core.conformal import quantile
 from omfb.core.factor.clock import even_clock
 from omfb.core.factor.config import FactorConfig
-from omfb.core.factor.horizons import _weight, forecast, stands
+from omfb.core.factor.horizons import _weight, filtered_at, forecast
 from omfb.core.factor.smoother import predict_in_time
 from omfb.core.factor.temporal import fit_temporal
 
@@ -29,7 +29,7 @@ def test_what_is_known_at_a_row_is_the_smoother_of_the_rows_up_to_it():
     state = temporal_state(X, [0.9, 0.5], residual_ar=np.full(5, 0.4))
     rows = X[:40].copy()
     rows[20:30, 2] = np.nan
-    now = stands(state, whiten(state, rows), even_clock(40), np.array([10, 29]))
+    now = filtered_at(state, whiten(state, rows), even_clock(40), np.array([10, 29]))
     for t, known in zip((10, 29), now, strict=True):
         past = np.vstack([rows[: t + 1], np.full((1, 5), np.nan)])
         mean = state.params.C @ np.append([0.9, 0.5] * known.code, 1.0) + 0.4 * known.residual

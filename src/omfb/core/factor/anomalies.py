@@ -18,6 +18,7 @@ from .state import State
 from .stats import Matrix, Vector
 from .step import end_batch
 
+# Largest leverage that is taken out of an entry's own prediction: what is left is divided by.
 MOST_LEVERAGE = 0.98
 
 

@@ -20,9 +20,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from ..conformal import binned
+from ..conformal import binned, normal_sizes
 from ..linalg.rows import Rows
 from .e_step import encode_rows
 from .feature_posterior import posterior_of, with_posterior
@@ -31,7 +30,6 @@ from .hyper import Hyper
 from .refine import Posterior, Table, predict, refine, table_of
 from .robust import clip_rows, outlier_limit
 from .state import State, evolve
-from .stats import Vector
 from .whiten import select
 
 # Scored rows that must be there to calibrate by what single rows hold out.
@@ -72,12 +70,6 @@ def refine_and_calibrate(state: State, X: Any) -> State:
     sizes = np.append(np.abs(gone.values - mean) / np.sqrt(variance), expected)
     after = with_posterior(state, table, refine(table, start, one, shared, hyper), temper)
     return evolve(after, histogram=binned(sizes, np.ones(len(sizes))))
-
-
-def normal_sizes(n: int) -> Vector:
-    """Sizes of n errors that a normal law expects."""
-    sizes: Vector = ndtri(0.5 + (np.arange(n) + 0.5) / (2.0 * n)) if n else np.empty(0)
-    return sizes
 
 
 def _best_temper(

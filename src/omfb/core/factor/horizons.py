@@ -10,10 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
-from scipy.stats import t as student
 
-from ..conformal import binned
+from ..conformal import binned, normal_sizes, student_factor
 from ..linalg.autoregression import eliminate
 from ..linalg.posterior import spread
 from .clock import Clock
@@ -24,22 +22,19 @@ from .smoother import PART, about_seasons, in_data_units, residuals
 from .state import Horizons, State, Temporal
 from .stats import Matrix, Vector
 from .step import end_batch
+from .univariate import LARGEST_ERROR
 
 # Horizons of the backtests, in steps: at most a quarter of the rows.
 STEPS = (1, 2, 3, 6, 12, 24, 48, 96, 192, 384)
 # Origins of the backtests, at most, and the fewest that say something.
 ORIGINS, FEWEST_ORIGINS = 64, 8
-# No error counts as more deviations of its feature: a few spikes must not decide.
-LARGEST_ERROR = 5.0
 # Reversion to the mean gains by chance in n rows of a random walk at a horizon h: the first number
 # times h / n, at most the second.
 CHANCE = (2.0, 0.3)
-# Errors of a normal law added to those of each horizon.
-EXPECTED = 50
 
 
-class Stand(NamedTuple):
-    """What is known at some row of the rows after it."""
+class Filtered(NamedTuple):
+    """What the rows up to one tell of those after it: the filtered code, and its residuals."""
 
     code: Vector
     code_cov: Matrix
@@ -67,7 +62,7 @@ def forecast(state: State, steps: int, times: Vector | None = None) -> Forecast:
     ahead = (times - temporal.last_time) / temporal.step
     known = temporal.last_residual != 0.0
     age = np.where(known, temporal.residual_age, np.inf)
-    now = Stand(temporal.last_code, temporal.last_code_cov, temporal.last_residual, age)
+    now = Filtered(temporal.last_code, temporal.last_code_cov, temporal.last_residual, age)
     both = [steps_ahead(state, temporal, now, step) for step in ahead.tolist()]
     means, deviations = (np.array(each).reshape(len(both), -1) for each in zip(*both, strict=True))
     histogram = temporal.one_step_histogram
@@ -83,7 +78,9 @@ def forecast(state: State, steps: int, times: Vector | None = None) -> Forecast:
     return Forecast(means, deviations * state.spread, histogram)
 
 
-def steps_ahead(state: State, temporal: Temporal, now: Stand, step: float) -> tuple[Vector, Vector]:
+def steps_ahead(
+    state: State, temporal: Temporal, now: Filtered, step: float
+) -> tuple[Vector, Vector]:
     """Mean and standard deviation of each feature by the factors, `step` steps after a row."""
     C = state.params.C.astype(np.float64, copy=False)
     left = temporal.code_ar**step
@@ -96,7 +93,7 @@ def steps_ahead(state: State, temporal: Temporal, now: Stand, step: float) -> tu
     return C @ x + known * now.residual, np.sqrt(variance - known**2)
 
 
-def stands(state: State, W: Matrix, clock: Clock, rows: NDArray[np.int64]) -> list[Stand]:
+def filtered_at(state: State, W: Matrix, clock: Clock, rows: NDArray[np.int64]) -> list[Filtered]:
     """What is known at some rows, in rising order, of those after them.
 
     The filter: Λ_t of `autoregression.py` without what ties a code to the one after it.
@@ -107,7 +104,7 @@ def stands(state: State, W: Matrix, clock: Clock, rows: NDArray[np.int64]) -> li
     n, r, phi = len(W), state.n_components, temporal.code_ar
     entries = clip_rows(state, in_data_units(state, W)).entries
     carry, inverses, eta = np.zeros((r, r + 1)), np.empty((PART, r, r)), np.empty((PART, r))
-    found: list[Stand] = []
+    found: list[Filtered] = []
     for first in range(0, int(rows[-1]) + 1, PART):
         last = min(first + PART, n)
         eliminate(
@@ -123,7 +120,7 @@ def stands(state: State, W: Matrix, clock: Clock, rows: NDArray[np.int64]) -> li
             code = covariance @ eta[t - first]
             E = residuals(state, W[t : t + 1], np.append(code, state.one)[None])[0]
             age = np.where(np.isnan(E), np.inf, 0.0)
-            found.append(Stand(code, 0.5 * (covariance + covariance.T), np.nan_to_num(E), age))
+            found.append(Filtered(code, 0.5 * (covariance + covariance.T), np.nan_to_num(E), age))
     return found
 
 
@@ -145,7 +142,7 @@ def backtested(state: State, W: Matrix, clock: Clock) -> Horizons | None:
     past, slack = _past_means(W), temporal.series_ar
     everything = past[-1]
     for at, (t, now) in enumerate(
-        zip(origins.tolist(), stands(state, W, clock, origins), strict=True)
+        zip(origins.tolist(), filtered_at(state, W, clock, origins), strict=True)
     ):
         for k in np.flatnonzero(reached[at]).tolist():
             row = int(target[at, k])
@@ -166,8 +163,7 @@ def _judged(
     """Weights, ratios and histograms from errors (2, origins, steps, m) of both forecasts."""
     n_rows = int(origins[-1]) + 2
     apart = (n_rows - int(origins[0])) / len(origins)
-    expected = norm.ppf(0.5 + (np.arange(EXPECTED) + 0.5) / (2.0 * EXPECTED))
-    weights, ratios, found = [], [], [expected]
+    weights, ratios, found = [], [], [normal_sizes(hyper.calibration_prior)]
     for k, step in enumerate(steps.tolist()):
         shared, last, size = errors[0, :, k], errors[1, :, k], deviations[:, k]
         seen = ~np.isnan(shared)
@@ -201,7 +197,7 @@ def _few_errors(relative: Matrix, overlap: float) -> float:
     squares = float(np.sum((relative.T @ relative) ** 2))
     features = max(total**2 / max(squares, 1e-300), 1.0)
     dof = max(len(relative) / overlap * features, 3.0)
-    return float(student.ppf(0.95, dof) / norm.ppf(0.95))
+    return float(student_factor(0.9, np.array([dof]))[0])
 
 
 def _weight(

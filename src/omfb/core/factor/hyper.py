@@ -133,5 +133,7 @@ class Hyper:
     """Held-out entries that the weight shared by all features counts as in that of one."""
     season_gain: float = 0.005
     """Share by which a cycle must lower the squared innovations of parts that were left out."""
+    season_cost: float = 0.005
+    """Seasons may raise the error of held-out gaps by this share: forecasts need them."""
     horizon_prior: float = 20.0
     """Errors of backtests that what all features share counts as in one feature's."""

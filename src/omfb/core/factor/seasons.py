@@ -38,7 +38,7 @@ PEAK = 4.0
 ROUNDS = 4
 # Rows without times: shifts that are tried, rows that they are tried on, and what must be gained.
 MOST_SHIFTS, SHIFTED_ROWS, SHIFT_GAIN = 400, 256, 0.02
-# No autoregression is taken to be nearer to a random walk.
+# No autoregression is taken to be nearer to a random walk: differences would vanish.
 MOST_AR = 0.999
 
 

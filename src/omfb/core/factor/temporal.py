@@ -16,7 +16,7 @@ from ..blocks import dense_with_holes
 from ..conformal import N_BINS, binned, quantile, rescaled
 from .clock import Clock, clock_of, even_clock, usual_step
 from .e_step import encode_rows
-from .horizons import backtested, stands
+from .horizons import backtested, filtered_at
 from .robust import clip_rows, outlier_limit
 from .seasons import find_seasons, season_of
 from .smoother import about_seasons, in_data_units, in_noise_units, predict_in_time, residuals
@@ -34,8 +34,6 @@ CENTRAL = 0.8
 FEWEST_HELD_OUT = 50
 # Rounds in which the covariance of codes about the seasons is estimated.
 EM_ROUNDS = 3
-# Seasons may cost so much of the error of held-out gaps: forecasts and long gaps need them.
-SEASONS_COST = 0.005
 
 
 def fit_temporal(state: State, X: Any, times: Vector | None = None) -> State:
@@ -74,7 +72,7 @@ def fit_temporal(state: State, X: Any, times: Vector | None = None) -> State:
     best, filled = _best(found, fill, loss, hyper.temporal_gain)
     if seasons is not None:
         other, without = _best(plain, fill, loss, hyper.temporal_gain)
-        if loss(filled) > (1.0 + SEASONS_COST) * loss(without):
+        if loss(filled) > (1.0 + hyper.season_cost) * loss(without):
             best, filled = other, without
     chosen = _with_series(state, best, filled, shown, rows, held_out, clock)
     unaided = replace(plain, code_ar=0.0 * plain.code_ar, residual_ar=0.0 * plain.residual_ar)
@@ -99,7 +97,7 @@ def update_temporal(state: State, X: Any, times: Vector | None = None) -> State:
     else:
         clock = clock_of(np.asarray(times[-RECENT:], np.float64), before.step)
     W = in_noise_units(state, rows) - season_of(before.seasons, clock.times)
-    temporal = _standing(about_seasons(end_batch(state)), before, W, clock)
+    temporal = _with_last_row(about_seasons(end_batch(state)), before, W, clock)
     return evolve(state, temporal=replace(temporal, n_seen=state.n_seen))
 
 
@@ -170,21 +168,21 @@ def _with_horizons(state: State, W: Matrix, clock: Clock) -> State:
     assert temporal is not None
     W = W - season_of(temporal.seasons, clock.times)
     about = about_seasons(state)
-    temporal = _standing(about, temporal, W, clock)
+    temporal = _with_last_row(about, temporal, W, clock)
     horizons = backtested(about, W, clock)
     if horizons is not None:
         temporal = replace(temporal, horizons=horizons)
     return evolve(state, temporal=temporal)
 
 
-def _standing(state: State, temporal: Temporal, W: Matrix, clock: Clock) -> Temporal:
+def _with_last_row(state: State, temporal: Temporal, W: Matrix, clock: Clock) -> Temporal:
     """With the last code, residuals and values of rows W without their season."""
     n, m = W.shape
     seen = ~np.isnan(W)
     any_seen = seen.any(axis=0)
     last = n - 1 - np.argmax(seen[::-1], axis=0)
     rows = np.unique(np.append(last[any_seen & (last >= n - RECENT)], n - 1))
-    found = stands(state, W, clock, rows)
+    found = filtered_at(state, W, clock, rows)
     at = np.searchsorted(rows, last)
     fresh = any_seen & (last >= n - RECENT)
     column = np.arange(m)
