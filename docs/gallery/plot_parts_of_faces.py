@@ -57,9 +57,11 @@ for atoms, rows, title in ((signed, axes[:2], "signed"), (positive, axes[2:], "n
 
 # %%
 # The gaps, filled by sums of parts.
-filled = np.clip(positive.complete(gappy[:6]), 0.0, 1.0)
+# Six that show something: tiles of a photograph may be plain sky.
+some = np.sort(np.argsort(-images.std(axis=1))[:60:10])
+filled = np.clip(positive.complete(gappy[some]), 0.0, 1.0)
 fig, axes = plt.subplots(3, 6, figsize=(8, 4.2), layout="constrained")
-for row, shown in zip(axes, (gappy[:6], filled, images[:6]), strict=True):
+for row, shown in zip(axes, (gappy[some], filled, images[some]), strict=True):
     for ax, image in zip(row, shown, strict=True):
         ax.imshow(image.reshape(side, side), cmap="gray", vmin=0, vmax=1)
         ax.axis("off")
