@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.conformal import N_BINS
 from ..core.linalg.rating_rounds import Entries, Side
-from ..core.ratings.state import Config, Scores, State, new_room, with_index
+from ..core.ratings.state import Config, Scores, State, new_workspace, with_index
 from ..core.require import require
 from ..learner.records import FAULTS, not_written_by_omfb
 from ..persistence import ModelFileError, read_model, write_model
@@ -55,7 +55,7 @@ def write_recommender(model: Recommender, fitted: Fitted, path: str | os.PathLik
         **fitted.users.to_tensors("users", n_users),
         **fitted.items.to_tensors("items", n_items),
         "place": state.place,
-        "noise": state.room.noise,
+        "noise": state.workspace.noise,
         "histogram": state.scores.histogram,
         "stream": state.scores.stream,
         "ratings.user": state.entries.user[:n],
@@ -123,7 +123,7 @@ def _fitted(header: dict[str, Any], tensors: Tensors) -> Fitted:
         users=_side("users", len(users), r, tensors), items=_side("items", len(items), r, tensors),
         entries=entries, slots=np.empty(0, np.int64),
         place=_array(tensors, "place", (3,), np.int64),
-        room=new_room(r)._replace(noise=_array(tensors, "noise", (3,))),
+        workspace=new_workspace(r)._replace(noise=_array(tensors, "noise", (3,))),
         scores=Scores(_array(tensors, "histogram", (N_BINS,)), _array(tensors, "stream", (2,))),
     )  # fmt: skip
     require(0 <= int(state.place[0]) < 4 and int(state.place[1]) >= 0, "place")

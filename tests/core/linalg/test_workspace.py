@@ -1,28 +1,28 @@
-"""Room to work in: the same memory again, never that of another thread, from a line's start."""
+"""Workspaces: the same memory again, never that of another thread, from a line's start."""
 
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
 from omfb import OMFB
-from omfb.core.linalg import workspace as room
-from omfb.core.linalg.workspace import Room, aligned, aligned_copy
+from omfb.core.linalg import workspace
+from omfb.core.linalg.workspace import Workspace, aligned, aligned_copy
 
 
 def test_a_thread_gets_the_same_memory_again():
-    kept = Room()
+    kept = Workspace()
     first = kept.array((30, 4), np.float64)
     again = kept.array((5, 7), np.float32)
     assert first.shape == (30, 4)
     assert again.dtype == np.float32
     assert np.shares_memory(first, again)
-    assert again.ctypes.data % room.ALIGNMENT == 0
+    assert again.ctypes.data % workspace.ALIGNMENT == 0
     larger = kept.array((300, 4), np.float64)
     assert np.shares_memory(larger, kept.array((1, 1), np.float64))
 
 
 def test_threads_have_memory_of_their_own():
-    kept = Room()
+    kept = Workspace()
     mine = kept.array((8, 8), np.float64)
     with ThreadPoolExecutor(1) as pool:
         other = pool.submit(kept.array, (8, 8), np.float64).result()
@@ -30,8 +30,8 @@ def test_threads_have_memory_of_their_own():
 
 
 def test_much_memory_is_not_kept(monkeypatch):
-    monkeypatch.setattr(room, "MOST_BYTES", 100)
-    kept = Room()
+    monkeypatch.setattr(workspace, "MOST_BYTES", 100)
+    kept = Workspace()
     assert not np.shares_memory(kept.array((50,), float), kept.array((50,), float))
 
 
@@ -60,7 +60,7 @@ def test_arrays_begin_with_a_line_of_the_cache(rng):
             assert (made.shape, made.dtype) == (shape, dtype)
             assert made.flags.c_contiguous
             assert made.flags.writeable
-            assert made.__array_interface__["data"][0] % room.ALIGNMENT == 0
+            assert made.__array_interface__["data"][0] % workspace.ALIGNMENT == 0
     given = rng.normal(size=(30, 4))
     copy = aligned_copy(given)
     assert copy.tobytes() == given.tobytes()

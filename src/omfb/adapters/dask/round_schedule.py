@@ -61,13 +61,13 @@ def round_schedule(lengths: Sequence[int], n_tasks: int) -> list[list[list[int]]
     rounds: list[list[list[int]]] = []
     at = done = 0
     while at < len(lengths):
-        room, first = float(ROUND_GROWTH * done), at
-        if room > most:  # the last ones are as long as each other
+        most_rows, first = float(ROUND_GROWTH * done), at
+        if most_rows > most:  # the last ones are as long as each other
             left = total - done
-            room = left / max(1, math.ceil(left / most))
+            most_rows = left / max(1, math.ceil(left / most))
         rows = lengths[at]
         at += 1
-        while at < len(lengths) and rows + lengths[at] <= room:
+        while at < len(lengths) and rows + lengths[at] <= most_rows:
             rows += lengths[at]
             at += 1
         done += rows

@@ -14,7 +14,7 @@ from ...core.engines import AnyEngine
 from ...core.evidence import Evidence
 from ...core.info import Info
 from ...core.linalg.threads import products_in_one_thread
-from ...core.linalg.workspace import Room
+from ...core.linalg.workspace import Workspace
 from ...formats.multi_file import read_group
 from ...formats.opening import open_file
 from ...formats.reading import Reading
@@ -25,7 +25,7 @@ from ...streams.base import find_infinity, infinity_error, observed_features
 from ...streams.blocks import as_rows
 
 NAME = "the Dask collection"
-WORKSPACE = Room()  # for rows in the order they are learned from
+WORKSPACE = Workspace()  # for rows in the order they are learned from
 # Size of the rows that are learned at a time.
 PIECE_BYTES = 1 << 23
 

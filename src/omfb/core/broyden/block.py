@@ -23,7 +23,7 @@ import numpy as np
 from ..linalg.compiling import jit
 from ..linalg.rows import Matrix, check_finite_step
 from ..linalg.small import SMALLEST_PRECISION, invert, multiply
-from ..linalg.workspace import Room, aligned, aligned_copy
+from ..linalg.workspace import Workspace, aligned, aligned_copy
 from .elastic_net import sequence_of_codes
 from .penalties import ElasticNet, Penalty, Quadratic, alternate_row, penalty_of
 from .precision import inverse_to_keep, precision_before, start_weight_after
@@ -43,7 +43,7 @@ from .state import MOSTLY_OBSERVED, BroydenConfig, State
 SMALLEST_BLOCK_PIVOT = 1e-6
 # Rows with at most this many features are short.
 SHORT = 500
-WORKSPACE = Room()  # arrays that a block needs and does not return
+WORKSPACE = Workspace()  # arrays that a block needs and does not return
 
 
 @jit

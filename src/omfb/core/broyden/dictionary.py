@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ..linalg.row_products import add_row_products
 from ..linalg.rows import Matrix, gram
 from ..linalg.threads import Team
-from ..linalg.workspace import Room, aligned
+from ..linalg.workspace import Workspace, aligned
 from .block import Block, Gains
 
 # Largest ‖T‖ ‖T⁻¹‖ / r (Frobenius norms) for which C is stored as D T. On the benchmarks' stream,
@@ -40,7 +40,7 @@ LEAST_WIDTH, WIDTH = 256, 1024
 STACK = 4
 # The features are cut into at most this many pieces, enough to balance the threads' work.
 MOST_PIECES = 16
-WORKSPACE = Room()  # the two products whose sum is the new dictionary
+WORKSPACE = Workspace()  # the two products whose sum is the new dictionary
 
 # Computes the new D of a range of features, which consists of the given number of slices.
 Change = Callable[[slice, int], NDArray[Any]]

@@ -8,14 +8,14 @@ from numpy.typing import NDArray
 
 from ..linalg.recursion import gains, learn_features, steps
 from ..linalg.threads import in_threads
-from ..linalg.workspace import Room
+from ..linalg.workspace import Workspace
 from .e_step import Codes
 from .state import State
 from .stats import Matrix, Vector, inverse
 from .whiten import Whitened, by_feature
 
 # Workspaces: weighted codes, and gains.
-WEIGHTED_SPACE, GAINS_SPACE = Room(), Room()
+WEIGHTED_SPACE, GAINS_SPACE = Workspace(), Workspace()
 # Rows whose steps are made together: the work grows with its square.
 STEPS = 32
 # Entries that are squared at a time.

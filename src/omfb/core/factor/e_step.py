@@ -10,7 +10,7 @@ from ..linalg.drift import leave_one_out_complete
 from ..linalg.posterior import code_rows, count_systems, spread_rows, spread_rows_own
 from ..linalg.small import invert
 from ..linalg.threads import MOST_PIECES, in_threads
-from ..linalg.workspace import Room
+from ..linalg.workspace import Workspace
 from .state import FeaturePosterior, State
 from .stats import Matrix, Vector
 from .whiten import Whitened
@@ -43,7 +43,7 @@ class Codes(NamedTuple):
 
 def encode_rows(
     state: State, rows: Whitened, weights: Vector | None = None, *, limit: float | None = None,
-    keep_covariances: bool = False, leave_out: bool = False, workspace: Room | None = None,
+    keep_covariances: bool = False, leave_out: bool = False, workspace: Workspace | None = None,
 ) -> Codes:  # fmt: skip
     """Codes of rows by the dictionary of their batch; `weights` are those of `cov_sum`.
 
@@ -68,7 +68,7 @@ def complete_system(state: State) -> tuple[Matrix, Vector]:
 
 def _complete(
     state: State, Y: NDArray[Any], weights: Vector, keep_covariances: bool, left_out: Matrix,
-    workspace: Room | None,
+    workspace: Workspace | None,
 ) -> Codes:  # fmt: skip
     """Rows that share one system, by two products."""
     r, (q, m) = state.n_components, Y.shape

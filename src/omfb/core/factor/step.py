@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ..blocks import canonical
 from ..info import Info
 from ..linalg.rows import check_finite_step, gram
-from ..linalg.workspace import Room
+from ..linalg.workspace import Workspace
 from .dictionary import MOSTLY, update_dictionary
 from .drift import follow_rows, follows, forget, is_alarmed
 from .e_step import ROWS, Codes, encode_rows
@@ -40,7 +40,7 @@ from .state import State, evolve
 from .stats import Matrix, Stats, Vector, inverse, inverse_coverage
 
 # Workspaces: the rows of a batch in units of the noise, and their codes.
-ROWS_SPACE, CODES_SPACE = Room(), Room()
+ROWS_SPACE, CODES_SPACE = Workspace(), Workspace()
 
 
 def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[Any], Info]:

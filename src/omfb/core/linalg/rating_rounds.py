@@ -82,8 +82,8 @@ class Entries(NamedTuple):
     item_links: Integers
 
 
-class Room(NamedTuple):
-    """Room to work in, and what a sweep has collected for the noise."""
+class Workspace(NamedTuple):
+    """What a sweep works in, and what a sweep has collected for the noise."""
 
     A: Floats
     h: Floats
@@ -94,10 +94,10 @@ class Room(NamedTuple):
 
 
 @inner_jit
-def collect(e, heads, links, partners, z, others, room):
-    """Sum over the ratings of e, into `room`; return Σ ω z²."""
-    A, h = room.A, room.h
-    sum_w, sum_var = room.implicit[0], room.implicit[1]
+def collect(e, heads, links, partners, z, others, workspace):
+    """Sum over the ratings of e, into `workspace`; return Σ ω z²."""
+    A, h = workspace.A, workspace.h
+    sum_w, sum_var = workspace.implicit[0], workspace.implicit[1]
     for a in range(A.shape[0]):
         A[a] = 0.0
     for a in range(h.shape[0]):
@@ -129,9 +129,9 @@ def collect(e, heads, links, partners, z, others, room):
 
 
 @inner_jit
-def solve_posterior(e, side, fixed, scale, room):
-    """Posterior of e from the sums in `room`, which count `scale` times."""
-    A, h, H, rhs = room.A, room.h, room.H, room.rhs
+def solve_posterior(e, side, fixed, scale, workspace):
+    """Posterior of e from the sums in `workspace`, which count `scale` times."""
+    A, h, H, rhs = workspace.A, workspace.h, workspace.H, workspace.rhs
     p, moments = side.mean[e], side.moments[e]
     R = h.shape[0]
     row = 0
@@ -176,9 +176,9 @@ def fill_moments(p, H, fixed, moments):
 
 
 @inner_jit
-def squares_left(squares, p, moments, room):
-    """Expected weighted squares of what p leaves of the ratings summed in `room`."""
-    A, h = room.A, room.h
+def squares_left(squares, p, moments, workspace):
+    """Expected weighted squares of what p leaves of the ratings summed in `workspace`."""
+    A, h = workspace.A, workspace.h
     total = squares - 2.0 * dot(h, p)
     at = 0
     for a in range(h.shape[0]):
@@ -190,23 +190,23 @@ def squares_left(squares, p, moments, room):
 
 
 @inner_jit
-def update_posterior(e, side, others, fixed, links, partners, z, room):
+def update_posterior(e, side, others, fixed, links, partners, z, workspace):
     """Update the posterior of e, its prior mean and its noise; return what is left, weighted."""
-    squares = collect(e, side.heads, links, partners, z, others, room)
-    noise, count = room.noise[0], side.counts[e]
+    squares = collect(e, side.heads, links, partners, z, others, workspace)
+    noise, count = workspace.noise[0], side.counts[e]
     root = np.sqrt(max(count, 1))
     for k in range(side.base.shape[0]):
-        side.shift[e, k] = room.implicit[0, k] / root
-    solve_posterior(e, side, fixed, side.weight[e] / noise, room)
-    left = squares_left(squares, side.mean[e], side.moments[e], room)
+        side.shift[e, k] = workspace.implicit[0, k] / root
+    solve_posterior(e, side, fixed, side.weight[e] / noise, workspace)
+    left = squares_left(squares, side.mean[e], side.moments[e], workspace)
     side.weight[e] = (NOISE_SHAPE + 0.5 * count) / (NOISE_SHAPE + 0.5 * left / noise)
     return side.weight[e] * left
 
 
 @inner_jit
-def sweep_posterior(e, side, others, fixed, links, partners, z, room):
+def sweep_posterior(e, side, others, fixed, links, partners, z, workspace):
     """Update e, and collect what the priors and the noise are estimated from."""
-    left = update_posterior(e, side, others, fixed, links, partners, z, room)
+    left = update_posterior(e, side, others, fixed, links, partners, z, workspace)
     count = side.counts[e]
     if count == 0:
         return
@@ -219,15 +219,15 @@ def sweep_posterior(e, side, others, fixed, links, partners, z, room):
         variance = side.moments[e, a * (a + 1) // 2 + a] - mean * mean
         off = away - side.base[row]
         side.sums[0, row] += away
-        side.sums[1, row] += off * off + variance + room.implicit[1, row] / count
+        side.sums[1, row] += off * off + variance + workspace.implicit[1, row] / count
         row += 1
     side.sums[3, 0] += 1.0
-    room.noise[1] += left
-    room.noise[2] += count
+    workspace.noise[1] += left
+    workspace.noise[2] += count
 
 
 @inner_jit
-def end_posterior_sweep(side, first_variance, room):
+def end_posterior_sweep(side, first_variance, workspace):
     """Priors of a side, and the noise, from what a sweep over it has collected."""
     sums, n = side.sums, side.sums[3, 0]
     for k in range(side.base.shape[0]):
@@ -235,15 +235,15 @@ def end_posterior_sweep(side, first_variance, room):
         side.variance[k] = (PRIOR_COUNT * first_variance[k] + sums[1, k]) / (PRIOR_COUNT + n)
         sums[0, k] = sums[1, k] = 0.0
     sums[3, 0] = 0.0
-    room.noise[0] = (PRIOR_COUNT + room.noise[1]) / (PRIOR_COUNT + room.noise[2])
-    room.noise[1] = room.noise[2] = 0.0
+    workspace.noise[0] = (PRIOR_COUNT + workspace.noise[1]) / (PRIOR_COUNT + workspace.noise[2])
+    workspace.noise[1] = workspace.noise[2] = 0.0
 
 
 @inner_jit
-def sweep_implicit(e, side, others, fixed, links, partners, room):
+def sweep_implicit(e, side, others, fixed, links, partners, workspace):
     """Update w of e, which shifts the prior means of its partners `others`."""
     f = side.base.shape[0]
-    total, old = room.implicit[0], room.implicit[1]
+    total, old = workspace.implicit[0], workspace.implicit[1]
     for k in range(f):
         total[k] = 0.0
         old[k] = side.implicit[e, k]
@@ -287,7 +287,7 @@ def end_implicit_sweep(side):
 
 
 @inner_jit
-def sweep_step(place, known, users, items, entries, first_variances, implicit, room):
+def sweep_step(place, known, users, items, entries, first_variances, implicit, workspace):
     """Update the next user or item of a round; return its number of ratings.
 
     place (3,): the phase of the round, the next to update, and what streams may spend. A round has
@@ -298,21 +298,23 @@ def sweep_step(place, known, users, items, entries, first_variances, implicit, r
     count = 0
     if phase == 0 and e < known[0]:
         count = users.counts[e]
-        sweep_posterior(e, users, items, r + 1, entries.user_links, entries.item, entries.z, room)
+        sweep_posterior(
+            e, users, items, r + 1, entries.user_links, entries.item, entries.z, workspace
+        )
     elif phase == 1 and e < known[1] and implicit:
         count = items.counts[e]
-        sweep_implicit(e, items, users, r + 1, entries.item_links, entries.user, room)
+        sweep_implicit(e, items, users, r + 1, entries.item_links, entries.user, workspace)
     elif phase == 2 and e < known[1]:
         count = items.counts[e]
-        sweep_posterior(e, items, users, r, entries.item_links, entries.user, entries.z, room)
+        sweep_posterior(e, items, users, r, entries.item_links, entries.user, entries.z, workspace)
     elif phase == 3 and e < known[0] and implicit:
         count = users.counts[e]
-        sweep_implicit(e, users, items, r, entries.user_links, entries.item, room)
+        sweep_implicit(e, users, items, r, entries.user_links, entries.item, workspace)
     else:
         if phase == 0:
-            end_posterior_sweep(users, first_variances[0], room)
+            end_posterior_sweep(users, first_variances[0], workspace)
         elif phase == 2:
-            end_posterior_sweep(items, first_variances[1], room)
+            end_posterior_sweep(items, first_variances[1], workspace)
         elif phase == 1 and implicit:
             end_implicit_sweep(items)
         elif phase == 3 and implicit:
@@ -324,10 +326,12 @@ def sweep_step(place, known, users, items, entries, first_variances, implicit, r
 
 
 @jit
-def sweep_rounds(n_rounds, place, known, users, items, entries, first_variances, implicit, room):
+def sweep_rounds(
+    n_rounds, place, known, users, items, entries, first_variances, implicit, workspace
+):
     """Whole rounds over all users and items."""
     for _ in range(n_rounds):
         started = False
         while not (started and place[0] == 0 and place[1] == 0):
             started = True
-            sweep_step(place, known, users, items, entries, first_variances, implicit, room)
+            sweep_step(place, known, users, items, entries, first_variances, implicit, workspace)

@@ -50,10 +50,10 @@ def index_entries(n, entries, users, items, slots):
 
 
 @inner_jit
-def begin(e, side, fixed, room):
+def begin(e, side, fixed, workspace):
     """Give a new user or item its prior."""
     f = side.base.shape[0]
-    H, p = room.H, side.mean[e]
+    H, p = workspace.H, side.mean[e]
     for a in range(f):
         for b in range(f):
             H[a, b] = 0.0
@@ -87,15 +87,15 @@ def covariance(p, moments, fixed, H):
 
 
 @inner_jit
-def add_rating(e, side, partner, others, fixed, value, room):
+def add_rating(e, side, partner, others, fixed, value, workspace):
     """Add a rating to the posterior of e."""
-    H, rhs = room.H, room.rhs
+    H, rhs = workspace.H, workspace.rhs
     p, moments = side.mean[e], side.moments[e]
     q, second = others.mean[partner], others.moments[partner]
     R = p.shape[0]
     covariance(p, moments, fixed, H)
     invert(H, 1e-14)
-    scale = side.weight[e] * others.weight[partner] / room.noise[0]
+    scale = side.weight[e] * others.weight[partner] / workspace.noise[0]
     row = 0
     for a in range(R):
         if a == fixed:
@@ -142,12 +142,12 @@ def append(e, t, side, links, others, partner):
 
 
 @inner_jit
-def change_rating(e, side, partner, others, fixed, change, room):
+def change_rating(e, side, partner, others, fixed, change, workspace):
     """Move the posterior of e as one of its ratings changes; what it knows stays the same."""
-    H, rhs = room.H, room.rhs
+    H, rhs = workspace.H, workspace.rhs
     p, q = side.mean[e], others.mean[partner]
     covariance(p, side.moments[e], fixed, H)
-    scale = change * side.weight[e] * others.weight[partner] / room.noise[0]
+    scale = change * side.weight[e] * others.weight[partner] / workspace.noise[0]
     row = 0
     for a in range(p.shape[0]):
         if a != fixed:
@@ -162,14 +162,14 @@ def change_rating(e, side, partner, others, fixed, change, room):
 
 
 @inner_jit
-def relearn(e, side, partner, others, fixed, links, partners, z, at, is_new, change, room):
+def relearn(e, side, partner, others, fixed, links, partners, z, at, is_new, change, workspace):
     """Update e after rating `at` has come, or has changed."""
     if side.counts[e] <= MOST_EXACT:
-        update_posterior(e, side, others, fixed, links, partners, z, room)
+        update_posterior(e, side, others, fixed, links, partners, z, workspace)
     elif is_new:
-        add_rating(e, side, partner, others, fixed, z[at], room)
+        add_rating(e, side, partner, others, fixed, z[at], workspace)
     else:
-        change_rating(e, side, partner, others, fixed, change, room)
+        change_rating(e, side, partner, others, fixed, change, workspace)
 
 
 @inner_jit
@@ -189,12 +189,12 @@ def predict_pair(p, P, q, Q):
 @jit
 def learn_ratings(
     new_user, new_item, new_z, place, known, users, items, entries, slots, first_variances,
-    implicit, room, errors, deviations,
+    implicit, workspace, errors, deviations,
 ):  # fmt: skip
     """Learn ratings in their order.
 
     known (3,) counts users, items and ratings, `place` is that of `sweep_step`. A rating of a known
-    pair replaces the earlier one. Arrays have room for all that is new, and new users and items
+    pair replaces the earlier one. Arrays have places for all that is new, and new users and items
     have the next numbers. Fills the errors of predicting each rating before it was learned, and the
     predicted standard deviations, noise included.
     """
@@ -202,16 +202,16 @@ def learn_ratings(
     for t in range(new_z.shape[0]):
         u, i, value = new_user[t], new_item[t], new_z[t]
         while known[0] <= u:
-            begin(known[0], users, r + 1, room)
+            begin(known[0], users, r + 1, workspace)
             known[0] += 1
         while known[1] <= i:
-            begin(known[1], items, r, room)
+            begin(known[1], items, r, workspace)
             known[1] += 1
         mean, variance = predict_pair(
             users.mean[u], users.moments[u], items.mean[i], items.moments[i]
         )
         errors[t] = value - mean
-        deviations[t] = np.sqrt(variance + room.noise[0] / (users.weight[u] * items.weight[i]))
+        deviations[t] = np.sqrt(variance + workspace.noise[0] / (users.weight[u] * items.weight[i]))
         slot = slot_of(u, i, slots, entries)
         at = slots[slot]
         is_new = at < 0
@@ -225,16 +225,16 @@ def learn_ratings(
         entries.z[at] = value
         relearn(
             u, users, i, items, r + 1, entries.user_links, entries.item, entries.z, at, is_new,
-            change, room,
+            change, workspace,
         )  # fmt: skip
         relearn(
             i, items, u, users, r, entries.item_links, entries.user, entries.z, at, is_new,
-            change, room,
+            change, workspace,
         )  # fmt: skip
         place[2] += SWEPT
         while place[2] > 0:
             place[2] -= 1 + sweep_step(
-                place, known, users, items, entries, first_variances, implicit, room
+                place, known, users, items, entries, first_variances, implicit, workspace
             )
 
 

@@ -1,4 +1,4 @@
-"""Room to work in: memory that a thread keeps, and arrays that begin with a line of the cache.
+"""Workspaces: memory that a thread keeps, and arrays that begin with a line of the cache.
 
 Fresh memory is slow: each page of it is a fault. Where malloc gives memory back at once, as in
 Dask's workers, all larger arrays are fresh.
@@ -20,7 +20,7 @@ MOST_BYTES = 1 << 24
 ALIGNMENT = 64
 
 
-class Room(threading.local):
+class Workspace(threading.local):
     """Memory for one array at a time, in each thread."""
 
     def __init__(self) -> None:

@@ -30,7 +30,7 @@ def run_rounds(state: State, n_rounds: int) -> None:
     """Make rounds of updates, in place."""
     sweep_rounds(
         n_rounds, state.place, state.known, state.users, state.items, state.entries,
-        state.first_variances, state.config.implicit, state.room,
+        state.first_variances, state.config.implicit, state.workspace,
     )  # fmt: skip
 
 

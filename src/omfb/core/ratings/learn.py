@@ -30,7 +30,7 @@ def learn(
     Parameters
     ----------
     state : State or None
-        Changed in place as far as arrays have room.
+        Changed in place as far as arrays have workspace.
     config : Config
         Of a new state.
     user, item : ndarray of shape (n,)
@@ -87,7 +87,7 @@ def _continue(state: State, user: Integers, item: Integers, rating: Floats) -> S
     learn_ratings(
         user, item, (rating - state.center) / state.unit, state.place, state.known, state.users,
         state.items, state.entries, state.slots, state.first_variances, state.config.implicit,
-        state.room, errors, deviations,
+        state.workspace, errors, deviations,
     )  # fmt: skip
     # The range of the ratings before each of them, and after all.
     low = np.minimum.accumulate(np.append(state.low, rating))

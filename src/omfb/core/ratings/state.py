@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..conformal import N_BINS
-from ..linalg.rating_rounds import IMPLICIT_VARIANCE, Entries, Room, Side
+from ..linalg.rating_rounds import IMPLICIT_VARIANCE, Entries, Side, Workspace
 from ..linalg.rating_stream import index_entries
 
 Integers = NDArray[np.int64]
@@ -74,8 +74,8 @@ class State:
         The hash table of pairs.
     place : ndarray of shape (3,)
         Where the round of updates is.
-    room : Room
-        Room to work in, and the noise.
+    workspace : Workspace
+        What a sweep works in, and the noise.
     scores : Scores
     """
 
@@ -92,7 +92,7 @@ class State:
     entries: Entries
     slots: Integers
     place: Integers
-    room: Room
+    workspace: Workspace
     scores: Scores
 
     @property
@@ -113,7 +113,7 @@ class State:
     @property
     def noise(self) -> float:
         """The common variance of the noise, in the model's units."""
-        return float(self.room.noise[0])
+        return float(self.workspace.noise[0])
 
     @property
     def first_variances(self) -> Floats:
@@ -162,7 +162,7 @@ def new_state(
     state = State(
         config, center, unit, low, high, seed, ROUNDS,
         np.array([n_users, n_items, n], np.int64), users, items, entries, np.empty(0, np.int64),
-        np.zeros(3, np.int64), new_room(r), Scores.empty(),
+        np.zeros(3, np.int64), new_workspace(r), Scores.empty(),
     )  # fmt: skip
     return with_index(state)
 
@@ -191,10 +191,10 @@ def _blank_side(n: int, r: int) -> Side:
     )  # fmt: skip
 
 
-def new_room(r: int) -> Room:
-    """Room for the kernels; the noise is the variance of the ratings."""
+def new_workspace(r: int) -> Workspace:
+    """Workspace of the kernels; the noise is the variance of the ratings."""
     R, f = r + 2, r + 1
-    return Room(
+    return Workspace(
         np.zeros(R * (R + 1) // 2), np.zeros(R), np.zeros((f, f)), np.zeros(f), np.zeros((2, f)),
         np.array([1.0, 0.0, 0.0]),
     )  # fmt: skip
@@ -206,7 +206,7 @@ def table_size(n: int) -> int:
 
 
 def with_room(state: State, n_users: int, n_items: int, n_ratings: int) -> State:
-    """The state with room for so many; capacity doubles, so that this is rare.
+    """The state with workspace for so many; capacity doubles, so that this is rare.
 
     A state that grows shares no array with the one before, which stays as it is.
     """
@@ -219,11 +219,11 @@ def with_room(state: State, n_users: int, n_items: int, n_ratings: int) -> State
     ]
     users, items = _copied(state.users, sizes[0]), _copied(state.items, sizes[1])
     entries = Entries(*(_longer(array, sizes[2]) for array in state.entries))
-    room = Room(*(array.copy() for array in state.room))
+    workspace = Workspace(*(array.copy() for array in state.workspace))
     return with_index(
         replace(
             state, known=state.known.copy(), users=users, items=items, entries=entries,
-            place=state.place.copy(), room=room,
+            place=state.place.copy(), workspace=workspace,
         )
     )  # fmt: skip
 
