@@ -49,7 +49,7 @@ def algorithm_2(Y, C, lam, rounds=2):
     return C, np.array(codes)
 
 
-# -- the generalised objective (design.md, 3.1, 3.4 and 3.6) ----------------------------------
+# -- the generalised objective (docs/explanation/paper.md) ----------------------------------
 
 
 class Past(NamedTuple):
@@ -79,7 +79,7 @@ def first(C, lam):
 def precision_before(past, Y, config):
     """S̄. Beside forget_factor, each row fades those before it, so that it counts by its number.
 
-    Better than design.md's constant weights: early codes belong to a poor dictionary. Mostly
+    Not constant weights: early codes belong to a poor dictionary. Mostly
     missing rows fade nothing.
     """
     r, rows = len(past.S), range(past.n, past.n + len(Y))
@@ -162,8 +162,8 @@ def learn_batch(past, Y, config):
         if told is None:
             told = np.sum((Y - X @ C.T)[seen] ** 2)
         C = dictionary_for(past, Y, X, config)
-    # A feature has learned from the observed share of the rows only (better than design.md's
-    # whole rows: mostly missing data would make the dictionary far too stiff).
+    # A feature has learned from the observed share of the rows only. With whole rows, mostly
+    # missing data would make the dictionary far too stiff.
     S = past.S
     if some.any():
         S = precision_before(past, Y, config) + (X.T * seen.mean(axis=1)) @ X

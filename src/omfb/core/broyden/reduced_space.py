@@ -1,6 +1,6 @@
 """Reduced space: the r-dimensional part that all kinds of steps share.
 
-One row's alternation (docs/design.md, "Inner rounds cost nothing in m"), written with
+One row's alternation (docs/explanation/paper.md, "Inner rounds cost nothing in m"), written with
 H = (G_Ω + (α+τ) I)⁻¹ alone. With k and x of one round, g = Cᵀe, ε = eᵀe, the Gram matrix after
 the update is
 
