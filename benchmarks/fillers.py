@@ -98,6 +98,16 @@ def statsmodels_em(problem: Holes, ncomp: int) -> Fill:
     return lambda: Filled(np.asarray(result.projection))
 
 
+def variational_pca(problem: Holes, rank: int) -> Fill:
+    from vbpca_py import VBPCA
+
+    model = VBPCA(rank, maxiters=200, random_state=0, num_cpu=1, runtime_tuning="off",
+                  verbose=0).fit(problem.X)  # fmt: skip
+    values = model.inverse_transform(model.scores_)
+    deviations = np.sqrt(np.maximum(model.predictive_variance_, 0.0))
+    return lambda: Filled.normal(values, deviations)
+
+
 def nonneg_mfpy(problem: Holes, rank: int, rounds: int) -> Fill:
     from NonnegMFPy import nmf
 
@@ -160,6 +170,17 @@ def trees(problem: Holes, max_iter: int, **settings: Any) -> Fill:
 
     forest = ExtraTreesRegressor(30, random_state=0, **settings)
     return by_turns(problem, forest, 30, max_iter=max_iter)
+
+
+def chained_forests(problem: Holes, iterations: int, **settings: Any) -> Fill:
+    """The mean of five imputations; what is filled is a value that was observed."""
+    import pandas as pd
+    from miceforest import ImputationKernel
+
+    frame = pd.DataFrame(problem.X).rename(columns=str)
+    kernel = ImputationKernel(frame, num_datasets=5, random_state=0)
+    kernel.mice(iterations, verbose=False, num_threads=1, **settings)
+    return kept(np.mean([kernel.complete_data(k).to_numpy() for k in range(5)], axis=0))
 
 
 def by_turns(problem: Holes, estimator: Any, nearest: int | None, max_iter: int = 10) -> Fill:
@@ -258,6 +279,13 @@ METHODS = (
          settings="30 trees, 30 nearest features; leaves of 1, 3, 10; all or 0.3 of the features; "
          "3, 10 rounds",
          strength="the features depend on each other in ways that are not linear"),
+    Peer("vbpca_py", "vbpca_py", variational_pca, grid(rank=RANKS),
+         settings="`VBPCA`, 200 rounds; 1 to 60 components",
+         strength="variational rounds on the whole table, to the end"),
+    Peer("miceforest", "miceforest", chained_forests,
+         grid(iterations=(3, 6), n_estimators=(50, 20), min_data_in_leaf=(20, 5, 10)),
+         settings="five imputations, their mean; 3, 6 rounds; 20, 50 trees; leaves of 5, 10, 20",
+         strength="the features depend on each other in ways that are not linear"),
     Peer("mean", "numpy", column_means, settings="of the feature"),
 )  # fmt: skip
 IN_TIME = (
@@ -279,7 +307,10 @@ RATINGS = (
 )  # fmt: skip
 FAST = (OURS, "cmfrec", "mean")
 # With a thousand features, and of these mostly nothing, they take hours.
-NOT_FOR_RATINGS = ("KNNImputer", "IterativeImputer", "NonnegMFPy", "statsmodels PCA, EM")
+NOT_FOR_RATINGS = (
+    "KNNImputer", "IterativeImputer", "NonnegMFPy", "statsmodels PCA, EM", "vbpca_py",
+)  # fmt: skip
+FORESTS = (trees, chained_forests)
 TREES_MOST = 20_000  # cells of a table for which forests end in time
 
 
@@ -291,7 +322,9 @@ def methods_for(panel: dict[str, Any]) -> Iterator[Peer]:
         if (
             not (panel["large"] and peer.name not in FAST)
             and not (is_ratings and peer.name in NOT_FOR_RATINGS)
-            and not (peer.train is trees and panel["n"] * panel["m"] > TREES_MOST)
+            and not (
+                peer.train in (trees, chained_forests) and panel["n"] * panel["m"] > TREES_MOST
+            )
         ):
             yield peer
 
