@@ -5,6 +5,7 @@ A method learns from `problem.X`, where NaN is missing, and returns a function t
 
 import contextlib
 import io
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -310,8 +311,8 @@ FAST = (OURS, "cmfrec", "mean")
 NOT_FOR_RATINGS = (
     "KNNImputer", "IterativeImputer", "NonnegMFPy", "statsmodels PCA, EM", "vbpca_py",
 )  # fmt: skip
-FORESTS = (trees, chained_forests)
-TREES_MOST = 20_000  # cells of a table for which forests end in time
+# Cells of a table for which they end in time.
+MOST_CELLS = {trees: 20_000, chained_forests: 20_000, variational_pca: 500_000}
 
 
 def methods_for(panel: dict[str, Any]) -> Iterator[Peer]:
