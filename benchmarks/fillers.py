@@ -323,9 +323,7 @@ def methods_for(panel: dict[str, Any]) -> Iterator[Peer]:
         if (
             not (panel["large"] and peer.name not in FAST)
             and not (is_ratings and peer.name in NOT_FOR_RATINGS)
-            and not (
-                peer.train in (trees, chained_forests) and panel["n"] * panel["m"] > TREES_MOST
-            )
+            and panel["n"] * panel["m"] <= MOST_CELLS.get(peer.train, math.inf)
         ):
             yield peer
 
