@@ -1,5 +1,8 @@
 """`omfb forecast` as a user types it."""
 
+import io
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +12,8 @@ from omfb import OMFBImputer
 from omfb.cli import app
 
 
-def run(*words, check=True):
-    done = CliRunner().invoke(app, [str(word) for word in words])
+def run(*words, check=True, data=None):
+    done = CliRunner().invoke(app, [str(word) for word in words], input=data)
     assert done.exit_code == 0 or not check, done.stderr
     return done
 
@@ -36,11 +39,79 @@ def test_a_forecast_of_a_file_with_dates(series):
     out = folder / "ahead.csv"
     run("forecast", folder / "m.omfb", "--steps", "24", "--interval", "0.9", "-o", out)
     made = pd.read_csv(out)
-    assert list(made.columns[:5]) == ["ahead", *"abcd"]
-    assert list(made["ahead"]) == list(range(1, 25))
+    assert list(made.columns[:5]) == ["time", *"abcd"]
+    expected = pd.date_range("2024-01-01", periods=1000, freq="h")[-24:]
+    assert list(pd.to_datetime(made["time"])) == list(expected)
     assert np.sqrt(np.mean((made[list("abcd")] - truth).to_numpy() ** 2)) < 2.0
     low, high = (made[[f"{name}_{side}" for name in "abcd"]] for side in ("low", "high"))
     assert 0.75 < np.mean((low.to_numpy() <= truth) & (truth <= high.to_numpy())) <= 1.0
+
+
+@pytest.mark.parametrize("ending", ["csv", "ndjson", "parquet", "arrow"])
+def test_a_file_with_dates_is_a_frame_with_times(series, ending):
+    """Gaps between rows, the calendar and the times of forecasts count alike."""
+    folder, _ = series
+    frame = pd.read_csv(folder / "sensors.csv", parse_dates=["time"]).drop(index=range(400, 430))
+    write = {"csv": pd.DataFrame.to_csv, "parquet": pd.DataFrame.to_parquet}
+    path = folder / f"x.{ending}"
+    if ending == "ndjson":
+        rows = frame.assign(time=frame["time"].astype(str)).to_dict("records")
+        path.write_text("".join(json.dumps(row).replace("NaN", "null") + "\n" for row in rows))
+    elif ending == "arrow":
+        frame.reset_index(drop=True).to_feather(path, compression="uncompressed")
+    else:
+        write[ending](frame, path, index=False)
+    frame = pd.read_csv(folder / "sensors.csv", parse_dates=["time"]).drop(index=range(400, 430))
+    run("fit", path, "--seed", "0", "--no-shuffle", "-o", folder / "m.omfb")
+    ours = OMFBImputer.load(folder / "m.omfb")
+    theirs = OMFBImputer(shuffle=False, random_state=0).fit(frame.set_index("time"))
+    expected = theirs.forecast(6)
+    pd.testing.assert_frame_equal(ours.forecast(6), expected, rtol=1e-6)
+    run("forecast", folder / "m.omfb", "-n", "6", "-o", folder / f"f.{ending}")
+    run("complete", path, "-m", folder / "m.omfb", "-o", folder / f"y.{ending}")
+    read = {
+        "csv": pd.read_csv, "parquet": pd.read_parquet, "arrow": pd.read_feather,
+        "ndjson": lambda path: pd.read_json(path, lines=True),
+    }[ending]  # fmt: skip
+    made = read(folder / f"f.{ending}")
+    assert list(pd.to_datetime(made["time"])) == list(expected.index)
+    filled = theirs.complete(frame.set_index("time"))
+    np.testing.assert_allclose(
+        read(folder / f"y.{ending}")[list("abcd")], filled[list("abcd")], rtol=1e-6
+    )
+
+
+def test_a_pipe_with_dates_is_filled_by_them(series):
+    folder, _ = series
+    run("fit", folder / "sensors.csv", "--seed", "0", "-q", "-o", folder / "m.omfb")
+    model = OMFBImputer.load(folder / "m.omfb")
+    head = pd.read_csv(folder / "sensors.csv", parse_dates=["time"]).iloc[700:720]
+    head = head.drop(index=range(703, 712))  # nine hours without a row
+    head.iloc[-8, 1:] = np.nan
+    text = head.to_csv(index=False).encode()
+    done = run("complete", "-", "-m", folder / "m.omfb", "-q", data=text)
+    made = pd.read_csv(io.StringIO(done.stdout)).iloc[-8, 1:].to_numpy(np.float64)
+    for use, same in ((head.set_index("time"), True), (head.iloc[:, 1:], False)):
+        expected = np.asarray(model.complete(use[:-7]))[-1]
+        assert np.allclose(made, expected, rtol=1e-6) is same
+
+
+def test_times_that_fall_or_repeat_are_told_once(series):
+    folder, _ = series
+    frame = pd.read_csv(folder / "sensors.csv")
+    for wrong, words in ((3, "do not rise"), (499, "repeat at row")):
+        other = frame.copy()
+        other.loc[500, "time"] = frame["time"][wrong]
+        other.to_csv(folder / "x.csv", index=False)
+        done = run("fit", folder / "x.csv", "--seed", "0", "-o", folder / "m.omfb")
+        assert done.stderr.count(words) == 1
+        assert "row 501" in done.stderr
+        assert ("rows are in time" in done.stderr) is (words != "do not rise")
+        model = OMFBImputer.load(folder / "m.omfb")
+        assert model.learner_.is_temporal is (words != "do not rise")
+    run("fit", folder / "sensors.csv", "--seed", "0", "-o", folder / "m.omfb")
+    done = run("complete", folder / "x.csv", "-m", folder / "m.omfb", "-o", folder / "y.csv")
+    assert done.stderr.count("repeat at row") == 1
 
 
 def test_rows_that_are_not_in_time_have_no_forecast(tmp_path):

@@ -124,6 +124,8 @@ CASES = {
         "--std": Case(),
         "--interval": Case("0.9"),
         "--report": Case("report.txt"),
+        "--max-gap": Case("1", data="walks.csv"),
+        "--max-std": Case("0.1"),
         "--no-robust": Case(beside="-m spikes.omfb", data="spikes.csv"),
         "--learn": Case(),
         "--checkpoint": Case("run.ckpt", refused="--checkpoint keeps what --learn learns"),

@@ -132,7 +132,7 @@ def test_large_decimals_are_read_and_filled(tmp_path):
         dtype = np.dtype(float)
         further_names = ()
 
-        def __call__(self, rows, done=None):
+        def __call__(self, rows, done=None, times=None):
             return Filled(np.where(np.isnan(rows), 1e300, rows), ())
 
     with (tmp_path / "y.parquet").open("wb") as stream:
@@ -156,7 +156,7 @@ source = open_stream(sys.argv[1])
 class Fill:
     dtype = np.dtype(float)
     further_names = ()
-    def __call__(self, rows, done=None):
+    def __call__(self, rows, done=None, times=None):
         return Filled(np.nan_to_num(rows), ())
 peak = lambda: int(next(l for l in open("/proc/self/status") if "VmHWM" in l).split()[1])
 before = peak()
@@ -201,7 +201,7 @@ def test_a_large_record_batch_is_read_by_parts(tmp_path, monkeypatch, codec):
         dtype = np.dtype(float)
         further_names = ()
 
-        def __call__(self, rows, done=None):
+        def __call__(self, rows, done=None, times=None):
             return Filled(np.nan_to_num(rows), ())
 
     with (tmp_path / "y.arrow").open("wb") as stream:
@@ -221,7 +221,7 @@ def test_json_is_filled_wherever_it_says_that_a_value_is_missing(tmp_path):
         dtype = np.dtype(float)
         further_names = ()
 
-        def __call__(self, rows, done=None):
+        def __call__(self, rows, done=None, times=None):
             return Filled(np.where(np.isnan(rows), 7.5, rows), ())
 
     stream = io.BytesIO()

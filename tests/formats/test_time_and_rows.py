@@ -12,7 +12,15 @@ WRITE = {
     "tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
     "parquet": lambda frame, path: frame.to_parquet(path),
     "arrow": lambda frame, path: frame.to_feather(path, compression="uncompressed"),
+    "ndjson": lambda frame, path: _write_lines(frame, path),
 }
+
+
+def _write_lines(frame, path):
+    """Dates as text, as JSON has them."""
+    dates = {name: frame[name].astype(str) for name in frame.select_dtypes("datetimetz")}
+    dates |= {name: frame[name].astype(str) for name in frame.select_dtypes("datetime")}
+    frame.assign(**dates).to_json(path, orient="records", lines=True, double_precision=15)
 
 
 def _frame(**more):
@@ -36,6 +44,39 @@ def test_rising_dates_tell_that_rows_are_in_time(tmp_path, ending):
         assert stream.feature_names == ["a", "b"]
     WRITE[ending](_frame(), tmp_path / f"none.{ending}")
     assert open_stream(tmp_path / f"none.{ending}").time_column is None
+
+
+@pytest.mark.parametrize("zone", [None, "Europe/Berlin"])
+@pytest.mark.parametrize("ending", WRITE)
+def test_a_column_of_dates_says_when_rows_came(tmp_path, ending, zone):
+    rng = np.random.default_rng(1)
+    hours = pd.to_timedelta(np.cumsum(rng.integers(1, 9, N_ROWS)), unit="h")
+    when = (pd.Timestamp("2024-03-30T00:30:15.25") + hours).tz_localize(zone)
+    WRITE[ending](_frame(when=when), tmp_path / f"x.{ending}")
+    stream = open_stream(tmp_path / f"x.{ending}")
+    times = stream.row_times()
+    expected = when.tz_convert(None) if zone else when
+    seconds = expected.to_numpy().astype("datetime64[us]").astype(np.int64) / 1e6
+    np.testing.assert_array_equal(times.last, seconds)
+    assert (times.n_rows, times.fault, times.repeat) == (N_ROWS, None, None)
+    assert stream.zoned == (zone is not None)
+    in_order = [(rows, at) for rows, _, at in stream.timed_blocks()]
+    np.testing.assert_array_equal(np.concatenate([at for _, at in in_order]), times.last)
+    np.testing.assert_array_equal(
+        np.concatenate([rows for rows, _ in in_order]), stream.some_rows(N_ROWS)
+    )
+
+
+@pytest.mark.parametrize("ending", WRITE)
+def test_few_wrong_times_are_found(tmp_path, ending):
+    hours = pd.Series(pd.date_range("2024", periods=100, freq="h"))
+    for name, wrong in {"fault": hours[3], "repeat": hours[59], "missing": pd.NaT}.items():
+        when = hours.where(hours.index != 60, wrong)
+        path = tmp_path / f"{name}.{ending}"
+        WRITE[ending](_frame().iloc[[0] * 100].reset_index(drop=True).assign(when=when), path)
+        times = open_stream(path).row_times()
+        assert times.repeat == (60 if name == "repeat" else None)
+        assert times.fault == (None if name == "repeat" else 60)
 
 
 @pytest.mark.parametrize(

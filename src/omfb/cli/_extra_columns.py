@@ -29,15 +29,21 @@ class ExtraColumns:
         If given, bounds that contain a value with this probability: NAME_low, NAME_high.
     report : bool
         Whether to count for a report.
+    leaves : bool
+        Whether some missing values may stay empty, which the report then counts.
     """
 
-    def __init__(self, std: bool = False, level: float | None = None, report: bool = False) -> None:
+    def __init__(
+        self, std: bool = False, level: float | None = None, report: bool = False,
+        leaves: bool = False,
+    ) -> None:  # fmt: skip
         if level is not None and not 0.0 < level < 1.0:
             raise UsageError(f"--interval must be between 0 and 1, such as 0.9, not {level}")
-        self._std, self._level, self._report = std, level, report
+        self._std, self._level, self._report, self._leaves = std, level, report, leaves
         self.needs_std = std or level is not None or report
         self._rows = 0
         self._missing: Any = 0
+        self._left: Any = 0
         self._widths: Any = 0.0
         self._outliers: dict[int, list[int]] = {}
 
@@ -56,7 +62,7 @@ class ExtraColumns:
 
     def columns(
         self, learner: "Learner", rows: "NDArray[Any]", prediction: "Prediction",
-        allowed: Callable[[Any], Any],
+        allowed: Callable[[Any], Any], left: "NDArray[np.bool_]",
     ) -> "NDArray[Any]":  # fmt: skip
         """The extra columns of filled rows; counts for the report.
 
@@ -69,6 +75,8 @@ class ExtraColumns:
             The filled rows and, if needed, their spread.
         allowed : callable
             Makes bounds such as the model's user allows.
+        left : ndarray of shape (n_rows, n_features)
+            Which missing values stay empty: they have no bounds.
         """
         import numpy as np
 
@@ -76,11 +84,11 @@ class ExtraColumns:
 
         missing = np.isnan(rows)
         if self._report:
-            self._count(learner, rows, missing, prediction)
+            self._count(learner, rows, missing, left, prediction)
         columns: list[Any] = [prediction.std] if self._std else []
         if self._level is not None:
             low, high = prediction.interval(self._level)
-            columns += [np.where(missing, allowed(side), np.nan) for side in (low, high)]
+            columns += [np.where(missing & ~left, allowed(side), np.nan) for side in (low, high)]
         if not columns:
             return np.empty((len(rows), 0))
         with quiet():
@@ -89,34 +97,38 @@ class ExtraColumns:
 
     def _count(
         self, learner: "Learner", rows: "NDArray[Any]", missing: "NDArray[np.bool_]",
-        prediction: "Prediction",
+        left: "NDArray[np.bool_]", prediction: "Prediction",
     ) -> None:  # fmt: skip
         import numpy as np
 
         widths = 2.0 * prediction.half_width(self._level or DEFAULT_LEVEL)
         self._missing = self._missing + missing.sum(axis=0)
-        self._widths = self._widths + np.where(missing, widths, 0.0).sum(axis=0)
+        self._left = self._left + left.sum(axis=0)
+        self._widths = self._widths + np.where(missing & ~left, widths, 0.0).sum(axis=0)
         for row, feature in zip(*learner.outlier_entries(rows), strict=True):
             self._outliers.setdefault(int(feature), []).append(self._rows + int(row) + 1)
         self._rows += len(rows)
 
     def report(self, features: list[str]) -> str:
-        """A line for each column: missing, filled, outliers with their first rows, mean width."""
+        """A line for each column: missing, filled, left empty, outliers, width, outlier rows."""
         import numpy as np
 
         level = self._level or DEFAULT_LEVEL
-        table = [["column", "missing", "filled", "outliers", f"width of {level:g}", "outlier rows"]]
-        missing = np.broadcast_to(self._missing, len(features))
+        heading = ["column", "missing", "filled", *["left"] * self._leaves, "outliers"]
+        table = [[*heading, f"width of {level:g}", "outlier rows"]]
+        missing, left = (np.broadcast_to(n, len(features)) for n in (self._missing, self._left))
         widths = np.broadcast_to(self._widths, len(features))
         for at, name in enumerate(features):
-            count, rows = int(missing[at]), self._outliers.get(at, [])
+            empty, rows = int(left[at]), self._outliers.get(at, [])
+            count = int(missing[at]) - empty
             width = f"{widths[at] / count:.4g}" if count else "-"
             shown = ",".join(map(str, rows[:FIRST_ROWS])) + (",…" if len(rows) > FIRST_ROWS else "")
-            table.append([name, str(count), str(count), str(len(rows)), width, shown or "-"])
+            counts = (count + empty, count, *[empty] * self._leaves, len(rows))
+            table.append([name, *map(str, counts), width, shown or "-"])
         sizes = [max(map(len, column)) for column in zip(*table, strict=True)]
         lines = (
             "  ".join(
-                cell.ljust(size) if at in (0, 5) else cell.rjust(size)
+                cell.ljust(size) if at in (0, len(sizes) - 1) else cell.rjust(size)
                 for at, (cell, size) in enumerate(zip(line, sizes, strict=True))
             )
             for line in table

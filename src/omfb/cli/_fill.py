@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ._errors import StopSignal
+from ._errors import StopSignal, say
 from ._extra_columns import ExtraColumns
+from ._limits import LeftEmpty
 
 if TYPE_CHECKING:
     from ..core.prediction import Prediction
@@ -35,17 +36,26 @@ class Filler:
         What is written besides the filled values.
     allowed : callable
         Makes filled values, and bounds of intervals, such as the model's user allows.
+    left : LeftEmpty or None
+        Which cells stay empty.
+    in_order : bool
+        Whether times of rows may be used.
     """
 
     def __init__(
         self, model: "Learner", learn: bool, stop: StopSignal, bar: Any = None,
         extra: ExtraColumns | None = None, allowed: Callable[[Any], Any] = lambda values: values,
+        left: LeftEmpty | None = None, *, in_order: bool = True,
     ) -> None:  # fmt: skip
         self.model, self.learn = model, learn
         self._stop, self._bar = stop, bar
         self._extra, self._allowed = extra or ExtraColumns(), allowed
         self.dtype = model.dtype
         self._before: Any = [] if model.is_temporal else None
+        self._left = left or LeftEmpty()
+        self._needs_std = self._extra.needs_std or self._left.needs_std
+        self._in_order = in_order and model.is_temporal
+        self._times: list[float] = []  # of the rows before
 
     @property
     def further_names(self) -> list[str]:
@@ -53,7 +63,7 @@ class Filler:
         names = self.model.feature_names or [f"x{i}" for i in range(self.model.n_features)]
         return self._extra.names(names)
 
-    def __call__(self, rows: Any, done: float | None = None) -> "Filled":
+    def __call__(self, rows: Any, done: float | None = None, times: Any = None) -> "Filled":
         """The rows, filled; the rows given are not changed."""
         import numpy as np
 
@@ -61,10 +71,12 @@ class Filler:
         from ..formats import Filled
 
         if self.learn and len(rows) > 0:
-            each = [self.one(rows[number : number + 1]) for number in range(len(rows))]
+            at = [None] * len(rows) if times is None else times.tolist()
+            each = [self.one(rows[number : number + 1], at[number]) for number in range(len(rows))]
             filled = Filled(*(np.concatenate(parts) for parts in zip(*each, strict=True)))
         elif np.isnan(rows).any():
-            filled = self._with_extra(rows, self._predicted(rows))
+            times = times if self._in_order else None
+            filled = self._with_extra(rows, self._predicted(rows, times))
         else:
             filled = self._with_extra(rows, Prediction.observed(rows))
         if self._bar is not None:
@@ -72,9 +84,20 @@ class Filler:
         self._stop.check()
         return filled
 
-    def one(self, row: Any) -> "Filled":
+    def one(self, row: Any, time: float | None = None) -> "Filled":
         """One row (1, n_features) that is filled as soon as it has come."""
-        return self._with_extra(row, self._one(row))
+        return self._with_extra(row, self._one(row, self._checked(time)))
+
+    def _checked(self, time: float | None) -> float | None:
+        """The time of the next row; None, from then on, if it is missing or goes back."""
+        if time is None or not self._in_order:
+            return None
+        if not (self._times and time < self._times[-1]) and time == time:
+            return time
+        say("omfb: times of rows go back, or are missing: from here on, they are not used")
+        self._in_order, self._times = False, []
+        self._before = []
+        return None
 
     def _with_extra(self, rows: Any, prediction: "Prediction") -> "Filled":
         """Rows with their missing entries as predicted, and the extra columns."""
@@ -84,33 +107,38 @@ class Filler:
 
         missing, filled = np.isnan(rows), rows.copy()
         filled[missing] = prediction.mean[missing]
+        left = self._left.flags(missing, prediction) if self._left.any else np.zeros_like(missing)
         made = replace(prediction, mean=filled)
-        columns = self._extra.columns(self.model, rows, made, self._allowed)
-        return Filled(filled, columns)
+        columns = self._extra.columns(self.model, rows, made, self._allowed, left)
+        return Filled(np.where(left, np.nan, filled).astype(filled.dtype), columns)
 
-    def remember(self, row: Any) -> None:
+    def remember(self, row: Any, time: float | None = None) -> None:
         """Take a row for the one before the next, without learning from it or filling it."""
         if self._before is not None:
+            time = self._checked(time)
             self._before = [*self._before[1 - ROWS_BEFORE :], row.astype(self.dtype, copy=False)]
+            if time is not None:
+                self._times = [*self._times[1 - ROWS_BEFORE :], time]
 
-    def _one(self, row: Any) -> "Prediction":
+    def _one(self, row: Any, time: float | None) -> "Prediction":
         import numpy as np
 
         from ..core.prediction import Prediction
 
         row = row.astype(self.dtype, copy=False)
-        if self._before is None and not self._extra.needs_std:
+        if self._before is None and not self._needs_std:
             made = self.model.learn_and_fill(row) if self.learn else self.model.fill(row)
             return Prediction(self._allowed(made))
         if self.learn:
-            self.model.learn(row)
-        prediction = self._predicted(np.concatenate([*(self._before or []), row]))
-        self.remember(row)
+            self.model.learn(row, times=None if time is None else np.array([time]))
+        times = None if time is None else np.array([*self._times, time])
+        prediction = self._predicted(np.concatenate([*(self._before or []), row]), times)
+        self.remember(row, time)
         return prediction[-1:]
 
-    def _predicted(self, rows: Any) -> "Prediction":
+    def _predicted(self, rows: Any, times: Any = None) -> "Prediction":
         """The rows filled by the model as it is, with their spread if it is needed."""
-        prediction = self.model.predict(rows, std=self._extra.needs_std)
+        prediction = self.model.predict(rows, std=self._needs_std, times=times)
         return replace(prediction, mean=self._allowed(prediction.mean))
 
 

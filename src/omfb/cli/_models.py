@@ -1,7 +1,7 @@
 """A model from a file, and data that fit it."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,11 @@ class Model:
         if isinstance(estimator, PredictiveFactorizer):
             return estimator.allowed
         return lambda values: values
+
+    def out_of_time(self) -> "Learner":
+        """The learner without what rows have to do with those before them."""
+        config: Any = self.learner.config
+        return self.learner.with_config(replace(config, temporal=False))
 
 
 def load_model(path: Path, *, robust: bool = True) -> Model:
@@ -132,11 +137,17 @@ def open_for(
             say(f"omfb: {model.missing} means missing, as in the fit of the model (--missing)")
     width = learner.n_features
     source = open_data(
-        data, reading, model_features=learner.feature_names, model_width=width, on_idle=on_idle,
-        quiet=quiet,
+        data, reading, model_features=learner.feature_names, model_width=width,
+        model_times=times_column(learner), on_idle=on_idle, quiet=quiet,
     )  # fmt: skip
     check_width(source, width, "features")
     return source
+
+
+def times_column(learner: "Learner") -> str | None:
+    """The column that held the times of the model's rows, if they had any."""
+    index = getattr(learner.config, "index", None)
+    return None if index is None else index.name
 
 
 def check_width(source: "TableSource", expected: int, of_what: str) -> None:

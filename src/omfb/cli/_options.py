@@ -151,7 +151,8 @@ def as_reading(reading: ReadingOptions, **more: Any) -> "Reading":
 
 def open_data(
     data: str, reading: ReadingOptions, *, model_features: list[str] | None = None,
-    model_width: int | None = None, on_idle: Callable[[], None] | None = None, quiet: bool = False,
+    model_width: int | None = None, model_times: str | None = None,
+    on_idle: Callable[[], None] | None = None, quiet: bool = False,
 ) -> "TableSource":  # fmt: skip
     """The stream that DATA names; say how it was read where that was in doubt."""
     from ..formats import open_file, open_pipe
@@ -164,8 +165,9 @@ def open_data(
             f"--format is for standard input; the ending of a file's name says its format: {data}"
         )
     checked = as_reading(
-        reading, model_features=model_features, model_width=model_width, on_idle=on_idle
-    )
+        reading, model_features=model_features, model_width=model_width, model_times=model_times,
+        on_idle=on_idle,
+    )  # fmt: skip
     source: TableSource
     if data == PIPE:
         source = open_pipe(standard_input(), kind, checked)

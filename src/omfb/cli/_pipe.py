@@ -52,7 +52,8 @@ class Filter:
         while self._done < rows and (line := reader.line()):
             if not form.is_blank(line):
                 if self._done >= rows - ROWS_BEFORE:
-                    self._filler.remember(self._source.parse_line(line, self._done, self._lines))
+                    row = self._source.parse_line(line, self._done, self._lines)
+                    self._filler.remember(row, self._time(line))
                 self._done += 1
             self._lines += 1
         self._saved = self._done
@@ -73,15 +74,22 @@ class Filter:
             raise
         which = np.flatnonzero(np.isnan(row[0]))
         names = self._filler.further_names
+        time = self._time(line)
         if self._filler.learn or len(which) or names:
-            filled, further = self._filler.one(row)
+            filled, further = self._filler.one(row, time)
+            which = which[~np.isnan(filled[0, which])]
             line = form.fill(line, which, filled[0, which]) if len(which) else line
             line = form.extend(line, names, further[0]) if names else line
         else:
-            self._filler.remember(row)
+            self._filler.remember(row, time)
         self._done += 1
         self._lines += 1
         return line
+
+    def _time(self, line: bytes) -> float | None:
+        """When the row of a line came; None if there is no such column."""
+        times = self._source.lines.times(line)
+        return None if times is None else float(times[0])
 
     def _between_lines(self) -> None:
         if self._done > self._saved and self._saver.is_due(self._filler.model.n_seen):

@@ -62,9 +62,15 @@ def output_format(output: str, piped: str = "csv") -> Any:
 
 
 @contextmanager
-def table_to(output: str, names: list[str], dtype: Any, like: Any = None) -> Iterator[Any]:
-    """A writer of rows of numbers; see `bytes_to`."""
+def table_to(
+    output: str, names: list[str], dtype: Any, like: Any = None, time: Any = None
+) -> Iterator[Any]:
+    """A writer of rows of numbers, after a `TimeColumn` if given; see `bytes_to`."""
     format = output_format(output)
+    more = () if time is None else (time,)
     # Closed after an error, too: pyarrow complains aloud of a writer that is left open.
-    with bytes_to(output, like) as stream, closing(format.writer(stream, names, dtype)) as writer:
+    with (
+        bytes_to(output, like) as stream,
+        closing(format.writer(stream, names, dtype, *more)) as writer,
+    ):
         yield writer

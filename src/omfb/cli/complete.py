@@ -17,6 +17,8 @@ from ._errors import (
 )
 from ._extra_columns import ExtraColumns
 from ._fill import Bar, Filler
+from ._limits import LeftEmpty
+from ._models import Model as ModelOfFile
 from ._models import header_of, load_model, open_for
 from ._options import PIPE, Checkpoint, Data, Every, Model, Out, Quiet, ReadingOptions, reads_data
 from ._writing import bytes_to, output_format, table_to
@@ -52,6 +54,24 @@ def complete(
             show_default=False,
         ),
     ] = None,
+    max_gap: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N|TIME",
+            help="Leave gaps of a column empty that have more rows, or, of rows with times, last "
+            "longer: 6h, 2D.",
+            show_default=False,
+        ),
+    ] = None,
+    max_std: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            help="Leave values empty whose standard deviation is larger, in those of their column: "
+            "0.5 fills what is known to half of it.",
+            show_default=False,
+        ),
+    ] = None,
     no_robust: Annotated[
         bool, typer.Option("--no-robust", help="Take no value for an outlier.")
     ] = False,
@@ -74,7 +94,9 @@ def complete(
     --checkpoint keeps that model. A filter that was killed continues with --resume when the same
     input is piped in again: rows that the checkpoint has seen are skipped.
 
-    Observed values have a standard deviation of 0, and no bounds.
+    Observed values have a standard deviation of 0, and no bounds; neither have values that
+    --max-gap or --max-std leaves empty. A column of dates says when rows came, if the model was
+    fitted to rows with times.
 
     For example:
 
@@ -83,6 +105,8 @@ def complete(
         omfb complete table.csv -m model.omfb -o filled.csv --interval 0.9
 
         omfb complete table.csv -m model.omfb -o filled.csv --report report.txt
+
+        omfb complete table.csv -m model.omfb -o filled.csv --max-gap 6h --max-std 0.5
 
         cat table.csv | omfb complete - -m model.omfb --learn > filled.csv
     """
@@ -95,7 +119,8 @@ def complete(
         raise UsageError("--resume continues a pipe (- for both); files are filled as a whole")
     if report == PIPE and output == PIPE:
         raise UsageError("--report - and the table cannot both be printed: name a file for one")
-    extra = ExtraColumns(std, interval, report is not None)
+    left = LeftEmpty(max_gap, max_std)
+    extra = ExtraColumns(std, interval, report is not None, left.any)
     refuse_overwriting([data, model], [output, checkpoint, None if report == PIPE else report])
     if report is not None:
         refuse_other_files(report, "report", b"column ")
@@ -103,6 +128,7 @@ def complete(
         start = checkpoint if saver.exists and checkpoint is not None else model
         loaded = load_model(start, robust=not no_robust)
         extra.check(loaded.learner)
+        left.check(loaded.learner)
         if learn and checkpoint is None and not quiet:
             say("omfb: what is learned will be lost; --checkpoint FILE keeps it")
         saver.header = header_of(start)
@@ -111,8 +137,13 @@ def complete(
             raise UsageError(
                 f"{source.name}: nothing is missing, as the model was fitted with --absent zero"
             )
+        in_order = _in_order(loaded, source, quiet)
+        filling = loaded.learner if in_order or learn else loaded.out_of_time()
+        left.prepare(source, filling)
         with errors_about(source), Bar("filling", quiet or both) as bar:
-            filler = Filler(loaded.learner, learn, stop, bar, extra, loaded.allowed)
+            filler = Filler(
+                filling, learn, stop, bar, extra, loaded.allowed, left, in_order=in_order
+            )  # fmt: skip
             _check_names(source, filler.further_names)
             if both:
                 from ..formats._lines import PipeSource
@@ -123,11 +154,25 @@ def complete(
             else:
                 _complete_file(source, filler, output)
         if not both:
-            saver.save(loaded.learner.snapshot())
+            saver.save(filling.snapshot())
+    if left.any and not quiet:
+        left.tell(output)
     if report is not None:
         names = source.feature_names or [f"x{i}" for i in range(source.n_features)]
         with bytes_to(report, source.path) as stream:
             stream.write(extra.report([printable(name) for name in names]).encode())
+
+
+def _in_order(model: ModelOfFile, source: "TableSource", quiet: bool) -> bool:
+    """Whether times of rows may be used; say so if they are not what they should be."""
+    from ..estimators.times import column_problems
+
+    if not model.learner.is_temporal or not source.rereadable:
+        return True
+    times = source.row_times()
+    for problem in () if quiet else column_problems(times, source.time_column):
+        say(f"omfb: {source.name}: {problem}")
+    return times is None or times.fault is None
 
 
 def _check_names(source: "TableSource", further: list[str]) -> None:
@@ -179,6 +224,6 @@ def _convert(source: "TableSource", filler: Filler, output: str) -> None:
     names = source.feature_names or [f"x{i}" for i in range(source.n_features)]
     columns = [*(names[i] for i in order), *filler.further_names]
     with table_to(output, columns, np.dtype(source.dtype), source.path) as writer:
-        for rows, done in source.in_order():
-            filled, further = filler(dense_with_holes(rows), done)
+        for rows, done, times in source.timed_blocks():
+            filled, further = filler(dense_with_holes(rows), done, times)
             writer.write(np.hstack([filled[:, order], further.astype(filled.dtype)]))

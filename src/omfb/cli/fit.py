@@ -302,8 +302,9 @@ def fit(
         if scheduler is not None:
             source = at_scheduler(data, reading, scheduler, n_tasks)
         if not quiet:
-            _tell(model, source, checkpoint if resume else None)
-        findings = _learn(model, source, stop, quiet, log, checkpoint, resume, every)
+            _tell(checkpoint if resume else None)
+        in_time = _by_times(model, source, quiet)
+        findings = _learn(model, source, in_time, stop, quiet, log, checkpoint, resume, every)
     save_model(model, output, reading.missing, source.path)
     if not quiet:
         _report(model, source, findings, output)
@@ -351,17 +352,32 @@ def _check_source(model: "BaseFactorizer", source: "FitSource", options: dict[st
         raise UsageError("--tol compares passes, but there is only one: add --max-iter")
 
 
-def _tell(model: "BaseFactorizer", source: "FitSource", resumed: Path | None) -> None:
-    if source.time_column is not None and model.get_params().get("temporal", False) is None:
+def _by_times(model: "BaseFactorizer", source: "FitSource", quiet: bool) -> bool:
+    """Whether rows are in time by a column of dates, unless the option says otherwise."""
+    from ..estimators.times import column_problems
+
+    given = model.get_params().get("temporal", False)
+    if source.time_column is None or given is False:
+        return False
+    times = source.row_times()
+    for problem in () if quiet else column_problems(times, source.time_column):
+        say(f"omfb: {source.name}: {problem}")
+    if times is not None and times.fault is not None:
+        return False
+    if given is None and not quiet:
         column = f"column {source.time_column!r}"
         say(f"omfb: {source.name}: rows are in time, by {column} (--temporal/--no-temporal)")
+    return True
+
+
+def _tell(resumed: Path | None) -> None:
     if resumed is not None and not resumed.exists():
         say(f"{resumed}: no checkpoint yet; starting from the beginning")
 
 
 def _learn(
-    model: "BaseFactorizer", source: "FitSource", stop: StopSignal, quiet: bool, log: Path | None,
-    checkpoint: Path | None, resume: bool, every: str,
+    model: "BaseFactorizer", source: "FitSource", in_time: bool, stop: StopSignal, quiet: bool,
+    log: Path | None, checkpoint: Path | None, resume: bool, every: str,
 ) -> "Findings":  # fmt: skip
     """Fit the model; return what was found in the rows."""
     from ..learner.fit_stream import StopFitting
@@ -380,7 +396,7 @@ def _learn(
 
         try:
             return model.fit_source(
-                source, temporal=source.time_column is not None, checkpoint=checkpoint,
+                source, temporal=in_time, checkpoint=checkpoint,
                 resume=resume, every=every, on_block=on_block,
             )  # fmt: skip
         except StopFitting:
@@ -407,9 +423,13 @@ def _report(
     model: "BaseFactorizer", source: "FitSource", findings: "Findings", output: Path
 ) -> None:
     from ..estimators.diagnostics import diagnostics
+    from ..estimators.times import column_problems
 
     for message in diagnostics(findings, source.feature_names, _missing_option):
         say(f"omfb: {message}")
+    if not source.rereadable and getattr(model.learner_.config, "temporal", False):
+        for problem in column_problems(source.row_times(), source.time_column):
+            say(f"omfb: {source.name}: {problem}")
     passes = model.n_iter_
     several = f" in {passes} passes" if passes > 1 else ""
     say(

@@ -30,8 +30,9 @@ def forecast(
 ) -> None:
     """Write the rows that follow the last one that the model has learned from.
 
-    The first column says how many rows ahead. The model must be one of rows in time: of a file
-    with a column of dates that ascend, or of `omfb fit --temporal`.
+    The first column says when they come, as the column of dates did, or how many rows ahead. The
+    model must be one of rows in time: of a file with a column of dates that ascend, or of
+    `omfb fit --temporal`.
 
     For example:
 
@@ -42,6 +43,7 @@ def forecast(
     import numpy as np
 
     from ..estimators.forecasts import ForecastingFactorizer
+    from ..formats.registry import TimeColumn
 
     refuse_overwriting([model], [output])
     loaded = load_model(model)
@@ -58,11 +60,18 @@ def forecast(
         made = estimator.forecast(steps, level=interval)
     sides = [np.asarray(side) for side in (made if isinstance(made, tuple) else (made,))]
     names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
-    columns = ["ahead", *names]
+    columns = list(names)
     if interval is not None:
         columns += [f"{name}_{side}" for name in names for side in ("low", "high")]
         bounds = np.stack(sides[1:], axis=-1).reshape(len(sides[0]), -1)
         sides = [sides[0], bounds]
-    ahead = np.arange(1.0, len(sides[0]) + 1.0)[:, None]
-    with table_to(output, columns, np.dtype(np.float64), model) as writer:
-        writer.write(np.hstack([ahead, *sides]).astype(np.float64))
+    times, index = estimator.forecast_times(steps), getattr(learner.config, "index", None)
+    rows, column = np.hstack(sides).astype(np.float64), None
+    if times is None:
+        ahead = np.arange(1.0, len(rows) + 1.0)[:, None]
+        columns, rows = ["ahead", *columns], np.hstack([ahead, rows])
+    else:
+        zoned = getattr(index, "timezone", None) is not None
+        column = TimeColumn(getattr(index, "name", None) or "time", zoned)
+    with table_to(output, columns, np.dtype(np.float64), model, column) as writer:
+        writer.write(rows) if times is None else writer.write(rows, times)

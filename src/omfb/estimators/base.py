@@ -28,6 +28,7 @@ from ..learner.progress import shown_progress
 from ..streams import Source
 from ..streams.arrays import ArraySource
 from ..streams.frames import checked_frame, has_columns
+from ..streams.row_times import RowTimes
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
 from .columns import columns_of
 from .config_cache import ConfigCache
@@ -45,9 +46,18 @@ from .rows import (
     like_row,
 )
 from .table import TableWatch
-from .time_index import time_index_of
-from .times import Times, has_times, ordered_times, times_of
+from .time_index import time_index_of, time_index_of_column
+from .times import Times, column_problems, has_times, ordered_times, times_of
 from .validation import Checked, first_rows, next_rows
+
+
+def _index_of(source: Source, times: RowTimes | None) -> Any:
+    """What is known of the times of a source, if they are in order."""
+    if source.time_column is None or times is None:
+        return source.time_index
+    if times.fault is not None:
+        return None
+    return time_index_of_column(source.time_column, source.zoned, times.last)
 
 
 class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  # type: ignore[misc]
@@ -167,14 +177,19 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         config = self.checked_config(temporal)
         self._check_order(X, first=True)
         source = self._cluster_source(X, config, n_tasks) or self._source(X)
-        source.times, source.time_index = times_of(X), time_index_of(X)
+        if not is_stream(X) or is_dask(X):
+            source.times, source.time_index = times_of(X), time_index_of(X)
         n_passes = self.n_passes(source)
         passes = Passes(self, n_passes, X)
         with shown_progress(n_passes, self.verbose) as on_block:
             findings = self.fit_source(
                 source, temporal=temporal, passes=passes, on_block=on_block, **options
             )
-        for message in diagnostics(findings, self.learner_.feature_names):
+        times = source.row_times() if source.time_column is not None and self._in_time else None
+        for message in (
+            *column_problems(times, source.time_column),
+            *diagnostics(findings, self.learner_.feature_names),
+        ):
             warnings.warn(message, stacklevel=3)
         return self
 
@@ -196,8 +211,11 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         **options
             For `omfb.learner.fit_stream.fit_stream`: checkpoint, resume, every, on_block.
         """
-        config = self._indexed(self.checked_config(temporal), source.time_index)
-        facts = self._facts(source.column_names, source.times)
+        config = self.checked_config(temporal)
+        in_time = bool(getattr(config, "temporal", False))
+        times = source.row_times() if in_time or source.times is not None else None
+        config = self._indexed(config, _index_of(source, times))
+        facts = self._facts(source.column_names, None if times is None else times.last)
         watch = self._watch(source)
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, source.n_features, rng, source.feature_names)
@@ -211,6 +229,9 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
             learn=source.learn if isinstance(source, RoundSource | FeatureSource) else learn_block,
             on_block=on_block, watch=watch, **options,
         )  # fmt: skip
+        if times is not None and not source.rereadable:  # a pipe: now all of them have come
+            last = source.row_times()
+            facts = self._facts(source.column_names, None if last is None else last.last)
         self.adopt(learner, end.number, {**self._with_watched(facts, watch), "_trace": trace})
         return Findings(end.unseen, () if watch is None else watch.suspects())
 
@@ -365,6 +386,10 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         return read_estimator(path, lambda parts: load_parts(cls, parts, cls._engine.name))
 
     # -- inside -----------------------------------------------------------------------------
+
+    @property
+    def _in_time(self) -> bool:
+        return bool(getattr(self.learner_.config, "temporal", False))
 
     def _new_learner(
         self, config: AnyConfig, n_features: int, rng: np.random.RandomState,

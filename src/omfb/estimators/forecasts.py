@@ -155,6 +155,26 @@ class ForecastingFactorizer(BaseFactorizer):
             return periods
         return [np.timedelta64(round(1e3 * period), "ms").astype(object) for period in periods]
 
+    def forecast_times(self, steps: int) -> Array | None:
+        """When the rows to come will, in seconds since 1970 (of durations, since zero).
+
+        Parameters
+        ----------
+        steps : int
+
+        Returns
+        -------
+        times : ndarray of shape (steps,) or None
+            None if the model was fitted to rows without times.
+        """
+        index = self._future(steps)
+        if index is not None:
+            return seconds_of(index)
+        state: State = self.learner_.state_for(self.current_config())
+        if state.temporal is None or not state.temporal.stamped:
+            return None
+        return state.temporal.last_time + state.temporal.step * np.arange(1.0, steps + 1.0)
+
     def _future(self, steps: int) -> Any:
         """The index of the rows to come; None if rows have none."""
         config = self.current_config()

@@ -81,8 +81,73 @@ class Limits:
                     "rows, or a frame with times in ascending order as its index."
                 )
             left |= gap_seconds(missing, times) > self.seconds
-        if self.std is not None:
-            left |= missing & (std > self.std * scale)
+        return left | self.uncertain(missing, std, scale)
+
+    def uncertain(self, missing: Flags, std: Any, scale: NDArray[np.float64]) -> Flags:
+        """Which missing entries are known less surely than `max_std`."""
+        return np.zeros_like(missing) if self.std is None else missing & (std > self.std * scale)
+
+
+class LongGaps:
+    """Gaps beyond the limits on their length, of rows that come piece by piece.
+
+    Parameters
+    ----------
+    limits : Limits
+    n_features : int
+    """
+
+    def __init__(self, limits: Limits, n_features: int) -> None:
+        self._limits = limits
+        self._open = np.full(n_features, -1)  # the row where a gap began that goes on
+        self._since = np.full(n_features, np.nan)  # the time of the known value before it
+        self._n_rows, self._last = 0, np.nan
+        self._found: list[list[tuple[int, int]]] = [[] for _ in range(n_features)]
+        self._ends: list[NDArray[np.int64]] = []
+
+    def add(self, missing: Flags, times: Times) -> None:
+        """Look at the next rows."""
+        n = len(missing)
+        if n == 0:
+            return
+        at = np.zeros(n) if times is None else times
+        if self._n_rows == 0:
+            self._last = float(at[0])  # of a gap at the beginning
+        before = np.append(self._last, at)
+        for j in np.flatnonzero(missing.any(axis=0) | (self._open >= 0)).tolist():
+            column = np.concatenate([[self._open[j] >= 0], missing[:, j]])
+            for i in np.flatnonzero(column[1:] != column[:-1]).tolist():
+                row = self._n_rows + i
+                if missing[i, j]:
+                    self._open[j], self._since[j] = row, before[i]
+                else:
+                    self._close(j, row, float(at[i]), ended=True)
+        self._n_rows += n
+        self._last = float(at[-1])
+
+    def end(self) -> None:
+        """No more rows come."""
+        for j in np.flatnonzero(self._open >= 0).tolist():
+            self._close(j, self._n_rows, self._last, ended=False)
+        self._ends = [np.array([stop for _, stop in gaps], np.int64) for gaps in self._found]
+
+    def _close(self, j: int, stop: int, time: float, *, ended: bool) -> None:
+        start, limits = int(self._open[j]), self._limits
+        whole = start == 0 and not ended  # nothing of the column is known
+        length = np.inf if whole else time - float(self._since[j])
+        long = limits.rows is not None and stop - start > limits.rows
+        if long or (limits.seconds is not None and length > limits.seconds):
+            self._found[j].append((start, stop))
+        self._open[j] = -1
+
+    def within(self, first: int, count: int) -> Flags:
+        """Which entries of `count` rows from a row on are in long gaps."""
+        left = np.zeros((count, len(self._found)), bool)
+        for j, (gaps, ends) in enumerate(zip(self._found, self._ends, strict=True)):
+            at = int(np.searchsorted(ends, first, side="right"))
+            while at < len(gaps) and gaps[at][0] < first + count:
+                left[max(gaps[at][0] - first, 0) : gaps[at][1] - first, j] = True
+                at += 1
         return left
 
 

@@ -47,6 +47,22 @@ def time_index_of(X: Any) -> TimeIndex | None:
     return TimeIndex(kind, freq, None if timezone is None else str(timezone), name)
 
 
+def time_index_of_column(name: str, zoned: bool, times: NDArray[np.float64]) -> TimeIndex:
+    """The same of a column of a file, whose last times are known, unless it is a pipe."""
+    return TimeIndex("datetime", _inferred_from(times[-SHOWN:]), "UTC" if zoned else None, name)
+
+
+def _inferred_from(times: NDArray[np.float64]) -> str | None:
+    """How often rows come, if pandas can tell."""
+    if len(times) < 3 or np.isnan(times).any():
+        return None
+    try:
+        import pandas as pd
+    except ImportError:
+        return None
+    return _inferred(pd.DatetimeIndex(np.rint(1e6 * times).astype("datetime64[us]")))
+
+
 def _inferred(index: Any) -> str | None:
     """How often rows come, as pandas writes it; None if they are uneven."""
     import pandas as pd

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ..core.require import require
 from ..streams.frames import refuse_lazy
+from ..streams.row_times import RowTimes
 
 Times = NDArray[np.float64] | None
 """Seconds since 1970 (of durations: since zero), one for each row; None if rows have no times."""
@@ -172,6 +173,29 @@ DATES_AS_TEXT = (
     "X's index holds dates as text, so rows are not taken for consecutive in time. Convert it by "
     "pandas.to_datetime(X.index), or set temporal=False to silence this warning."
 )
+
+
+def column_problems(times: RowTimes | None, column: str | None) -> list[str]:
+    """Messages about a column of a file that says when rows came, but not of all, or not in order.
+
+    Parameters
+    ----------
+    times : RowTimes or None
+    column : str or None
+        Its name.
+    """
+    if times is None or (times.fault is None and times.repeat is None):
+        return []
+    name = f"column {column!r}"
+    if times.fault is not None:
+        return [
+            f"the times of {name} do not rise, or one is missing, at row {times.fault + 1}: they "
+            f"are not used. Sort the rows, and give each a time."
+        ]
+    return [
+        f"the times of {name} repeat at row {(times.repeat or 0) + 1}: rows of the same time are "
+        f"taken for several measurements of one moment."
+    ]
 
 
 def typical_step(times: NDArray[np.float64]) -> float | None:

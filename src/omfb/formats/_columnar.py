@@ -14,10 +14,11 @@ from ..core.finite import find_infinity
 from ..streams.arrays import with_missing
 from ..streams.base import DataError, rows_of, whole_file
 from ..streams.grouped import GroupedSource
-from .columns import Columns, choose, rising
+from ._dates import rising
+from .columns import Columns, choose
 from .npy import to_whole
 from .reading import Reading
-from .registry import Fill, Format, TableSource, Writer
+from .registry import Fill, Format, TableSource, TimeColumn, Times, Writer
 
 BATCH_BYTES = 1 << 23
 # Number of dates that decide whether rows are in time order.
@@ -42,6 +43,9 @@ class ColumnarFile(Protocol):
     ) -> Iterator[NDArray[Any]]:
         """The rows of a group, in pieces of any length."""
 
+    def values(self, group: int, field: str) -> Iterator[Any]:
+        """The values of one column of a group, in Arrow arrays of any length."""
+
     def first_values(self, field: str, count: int) -> Any:
         """The first values of a column, fewer where the first group has fewer."""
 
@@ -60,9 +64,11 @@ class ColumnarFormat(Format):
         """See `Format.open`."""
         return ColumnarSource(self, path, reading)
 
-    def writer(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> Writer:
+    def writer(
+        self, stream: Any, names: list[str], dtype: np.dtype[Any], time: TimeColumn | None = None
+    ) -> Writer:
         """See `Format.writer`."""
-        return ColumnarWriter(self, stream, names, dtype)
+        return ColumnarWriter(self, stream, names, dtype, time)
 
 
 class ColumnarSource(TableSource, GroupedSource):
@@ -82,7 +88,9 @@ class ColumnarSource(TableSource, GroupedSource):
         schema = self._file.schema
         with whole_file(path, format.name, ValueError):  # notes of pandas that are no JSON
             self.chosen = _choose(self.name, schema, reading)
-            self.time_column = _time_column(self._file, self.chosen)
+            self.time_column = _time_column(self._file, self.chosen, reading)
+        if self.time_column is not None:
+            self.zoned = getattr(schema.field(self.time_column).type, "tz", None) is not None
         self.n_columns, self.column_names = len(schema), schema.names
         self.feature_names = [schema.names[i] for i in self.chosen]
         self.n_features = len(self.chosen)
@@ -118,6 +126,25 @@ class ColumnarSource(TableSource, GroupedSource):
         """Rows of a record batch of limited size."""
         return max(1, BATCH_BYTES // (self.n_features * self.dtype.itemsize))
 
+    def times_in_order(self) -> Iterator[NDArray[np.float64]]:
+        """See `TableSource.times_in_order`."""
+        assert self.time_column is not None
+        with whole_file(self.name, self.format.name, *arrow_faults()):
+            for group in range(self.n_groups()):
+                yield from map(seconds, self._file.values(group, self.time_column))
+
+    def timed_blocks(self) -> Iterator[tuple[Any, float | None, Times]]:
+        """See `TableSource.timed_blocks`."""
+        for batch, group, before, done in self._batches(self._file):
+            rows = matrix(batch.select(self.feature_names), self.dtype)
+            rows = with_missing(rows, self.missing)
+            self._check_finite(rows, group, before)
+            yield rows, done, self._times(batch)
+
+    def _times(self, batch: Any) -> Times:
+        """When the rows of a batch came."""
+        return None if self.time_column is None else seconds(batch.column(self.time_column))
+
     def rewrites_into(self, target: Format) -> bool:
         """See `TableSource.rewrites_into`."""
         return target.takes_batches
@@ -133,7 +160,7 @@ class ColumnarSource(TableSource, GroupedSource):
             for batch, group, before, done in self._batches(file):
                 rows = with_missing(matrix(batch.select(names), self.dtype), self.missing)
                 self._check_finite(rows, group, before)
-                filled, further = fill(rows, done)
+                filled, further = fill(rows, done, self._times(batch))
                 columns = list(batch.columns)
                 for feature, position in enumerate(self.chosen):
                     column = _filled(columns[position], rows[:, feature], filled[:, feature])
@@ -163,18 +190,27 @@ class ColumnarSource(TableSource, GroupedSource):
 class ColumnarWriter:
     """Rows of numbers as a Parquet or Arrow file."""
 
-    def __init__(self, format: Format, stream: Any, names: list[str], dtype: np.dtype[Any]) -> None:
+    def __init__(
+        self, format: Format, stream: Any, names: list[str], dtype: np.dtype[Any],
+        time: TimeColumn | None = None,
+    ) -> None:  # fmt: skip
         import pyarrow
 
-        kind = pyarrow.from_numpy_dtype(dtype)
-        self._schema = pyarrow.schema([(name, kind) for name in names])
+        kind, fields = pyarrow.from_numpy_dtype(dtype), []
+        if time is not None:
+            fields = [(time.name, pyarrow.timestamp("us", "UTC" if time.zoned else None))]
+        self._schema = pyarrow.schema([*fields, *((name, kind) for name in names)])
         self._writer = format.batch_writer(stream, self._schema)
 
-    def write(self, rows: Any) -> None:
+    def write(self, rows: Any, times: Any = None) -> None:
         """See `Writer.write`."""
         import pyarrow
 
-        columns = [pyarrow.array(column, from_pandas=True) for column in rows.T.copy()]
+        first: list[Any] = []
+        if times is not None:
+            stamps = np.rint(1e6 * np.asarray(times)).astype("datetime64[us]")
+            first = [pyarrow.array(stamps, self._schema.types[0])]
+        columns = first + [pyarrow.array(column, from_pandas=True) for column in rows.T.copy()]
         self._writer.write_batch(pyarrow.record_batch(columns, schema=self._schema))
 
     def close(self) -> None:
@@ -226,7 +262,7 @@ def _filled(column: Any, values: Any, filled: Any) -> Any:
     import pyarrow
     from pyarrow import compute, types
 
-    missing = np.isnan(values)
+    missing = np.isnan(values) & ~np.isnan(filled)
     if not missing.any():
         return column
     kind, new = column.type, filled[missing]
@@ -256,10 +292,25 @@ def _with_fields(schema: Any, names: list[str], dtype: np.dtype[Any]) -> Any:
     return schema
 
 
-def _time_column(file: ColumnarFile, chosen: list[int]) -> str | None:
-    """The first date column that is not a feature, if its first values increase."""
+def seconds(column: Any) -> NDArray[np.float64]:
+    """An Arrow column of dates or times as seconds since 1970, NaN where null."""
+    import pyarrow
+
+    zone = getattr(column.type, "tz", None)
+    whole = column.cast(pyarrow.timestamp("us", zone), safe=False).cast(pyarrow.int64())
+    found = whole.to_numpy(zero_copy_only=False).astype(np.float64) / 1e6
+    missing = column.is_null().to_numpy(zero_copy_only=False)
+    return np.where(missing, np.nan, found)
+
+
+def _time_column(file: ColumnarFile, chosen: list[int], reading: Reading) -> str | None:
+    """The column of the model's times, or the first of dates, if its first values increase."""
     from pyarrow import types
 
+    for at, field in enumerate(file.schema):
+        is_time = types.is_timestamp(field.type) or types.is_date(field.type)
+        if is_time and at not in chosen and field.name == reading.model_times:
+            return str(field.name)
     for at, field in enumerate(file.schema):
         is_time = types.is_timestamp(field.type) or types.is_date(field.type)
         if is_time and at not in chosen and file.n_groups:

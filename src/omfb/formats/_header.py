@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from ..streams.base import Note
 from ._cells import Cells, Kind, unquoted
-from .columns import Columns, choose, rising
+from ._dates import date_of, rising
+from .columns import Columns, choose
 from .reading import Reading
 
 # With fewer rows it is not clear whether a column is a row counter.
@@ -20,6 +21,8 @@ class Layout(NamedTuple):
     chosen: list[int]
     notes: tuple[Note, ...]
     time_column: str | None = None
+    time_at: int | None = None
+    zoned: bool = False
 
 
 def layout_of(
@@ -42,7 +45,11 @@ def layout_of(
         usual, more = features_of(columns, below, cells, reading.model_width)
         notes += [Note(f"{table}: {note}", "columns") for note in more]
     chosen = choose(columns, reading, usual)
-    return Layout(names, chosen, tuple(notes), time_column(columns, below, chosen))
+    at = time_at(columns, below, chosen, reading)
+    time = None if at is None else names[at] if names else str(at + 1)
+    first_date = date_of_cell(below[0][at]) if below and at is not None else None
+    zoned = first_date is not None and first_date.tzinfo is not None
+    return Layout(names, chosen, tuple(notes), time, at, zoned)
 
 
 def distinct_names(names: list[str]) -> tuple[list[str], list[str]]:
@@ -70,23 +77,26 @@ def distinct_names(names: list[str]) -> tuple[list[str], list[str]]:
     return distinct, notes[:3] + more
 
 
-def time_column(columns: Columns, rows: list[list[bytes]], chosen: list[int]) -> str | None:
-    """The name or number of the first date column, if its dates increase from row to row."""
-    for at in sorted(set(range(columns.n_columns)) - set(chosen)):
-        if rows and _date(rows[0][at]) is not None:
-            if not rising([_date(row[at]) for row in rows]):
-                return None
-            return columns.names[at] if columns.names else str(at + 1)
+def time_at(
+    columns: Columns, rows: list[list[bytes]], chosen: list[int], reading: Reading
+) -> int | None:
+    """The column that says when rows came: that of the model, or the first that holds dates.
+
+    Its dates must rise from row to row, with few exceptions.
+    """
+    others = sorted(set(range(columns.n_columns)) - set(chosen))
+    if columns.names is not None and reading.model_times in columns.names:
+        at = columns.names.index(str(reading.model_times))
+        return at if at in others else None
+    for at in others:
+        if rows and date_of_cell(rows[0][at]) is not None:
+            return at if rising([date_of_cell(row[at]) for row in rows]) else None
     return None
 
 
-def _date(text: bytes) -> datetime | None:
-    """The date in a cell, in ISO 8601 with at least a day; None if there is none."""
-    bare = unquoted(text).decode("ascii", "replace")
-    try:
-        return datetime.fromisoformat(bare.replace("/", "-")) if bare[4:5] in ("-", "/") else None
-    except ValueError:
-        return None
+def date_of_cell(text: bytes) -> datetime | None:
+    """The date in a cell; None if there is none."""
+    return date_of(unquoted(text).decode("ascii", "replace"))
 
 
 def first_line_tells(first: list[bytes], cells: Cells, reading: Reading) -> bool:

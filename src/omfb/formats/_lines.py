@@ -13,11 +13,12 @@ from numpy.typing import NDArray
 
 from ..streams.base import DataError
 from ..streams.grouped import GroupedSource
+from ..streams.row_times import NO_TIMES, RowTimes
 from ._reader import IDLE_SECONDS, LONGEST_LINE, LineReader
 from ._text import BYTE_ORDER_MARK, Lines, RowError, fill_lines, located, whole_lines
 from .compression import compression_of, open_compressed
 from .reading import Reading
-from .registry import Fill, Format, TableSource, built_in
+from .registry import Fill, Format, TableSource, Times, built_in
 
 # Bytes read at a time: enough for the parser's threads, little memory.
 GROUP_BYTES = 1 << 23
@@ -75,6 +76,7 @@ class LineSource(TableSource, GroupedSource):
         self.chosen, self.feature_names = lines.chosen, lines.feature_names
         self.column_names = lines.column_names or ()
         self.notes, self.time_column = lines.notes, lines.time_column
+        self.zoned = lines.zoned
 
     @abstractmethod
     def preamble(self) -> bytes:
@@ -83,6 +85,22 @@ class LineSource(TableSource, GroupedSource):
     @abstractmethod
     def parsed_chunks(self) -> Iterator[tuple[bytes, NDArray[Any], float | None]]:
         """Complete lines, their rows, and the share done, from the beginning to the end."""
+
+    def times_in_order(self) -> Iterator[NDArray[np.float64]]:
+        """See `TableSource.times_in_order`."""
+        for chunk in self.chunks():
+            times = self.lines.times(chunk)
+            assert times is not None
+            yield times
+
+    @abstractmethod
+    def chunks(self) -> Iterator[bytes]:
+        """Complete lines, from the beginning to the end."""
+
+    def timed_blocks(self) -> Iterator[tuple[Any, float | None, Times]]:
+        """See `TableSource.timed_blocks`."""
+        for chunk, rows, done in self.parsed_chunks():
+            yield rows, done, self.lines.times(chunk)
 
     def rewrites_into(self, target: Format) -> bool:
         """See `TableSource.rewrites_into`."""
@@ -93,7 +111,7 @@ class LineSource(TableSource, GroupedSource):
         names = fill.further_names
         stream.write(self.lines.extend_header(self.preamble(), names))
         for chunk, rows, done in self.parsed_chunks():
-            filled, further = fill(rows, done)
+            filled, further = fill(rows, done, self.lines.times(chunk))
             filled = filled.astype(fill.dtype, copy=False)
             stream.write(fill_lines(chunk, self.lines, rows, filled, names, further))
 
@@ -131,6 +149,11 @@ class LineFile(LineSource):
         """See `LineSource.parsed_chunks`."""
         for group in range(self.n_groups()):
             yield *self._parsed(group), (group + 1) / self.n_groups()
+
+    def chunks(self) -> Iterator[bytes]:
+        """See `LineSource.chunks`."""
+        for group in range(self.n_groups()):
+            yield self._chunk(group)[1]
 
     def preamble(self) -> bytes:
         """See `LineSource.preamble`."""
@@ -188,6 +211,12 @@ class StreamedLines(LineSource):
         """See `LineSource.preamble`."""
         return self._preamble
 
+    def chunks(self) -> Iterator[bytes]:
+        """See `LineSource.chunks`."""
+        with self.begun() as reader:
+            while chunk := reader.chunk(GROUP_BYTES >> 3):
+                yield chunk
+
     def n_groups(self) -> int:
         """See `GroupedSource.n_groups`."""
         return 1
@@ -212,7 +241,11 @@ class StreamedLines(LineSource):
                     raise located(error, self.name, done, lines) from None
                 done += len(rows)
                 lines += chunk.count(b"\n")
+                self.note_times(chunk)
                 yield chunk, rows, None
+
+    def note_times(self, chunk: bytes) -> None:
+        """Called with the lines that come, which may not come again."""
 
     def parse_line(self, line: bytes, rows: int, lines: int) -> NDArray[Any]:
         """One line as (1, n_features); `rows` and `lines` came before it."""
@@ -274,6 +307,16 @@ class PipeSource(StreamedLines):
     def begun(self) -> AbstractContextManager[LineReader]:
         """See `StreamedLines.begun`: a pipe has only one beginning."""
         return nullcontext(self.reader)
+
+    def row_times(self) -> RowTimes | None:
+        """See `TableSource.row_times`."""
+        return None if self.time_column is None else self._row_times or NO_TIMES
+
+    def note_times(self, chunk: bytes) -> None:
+        """See `StreamedLines.note_times`."""
+        times = self.lines.times(chunk)
+        if times is not None:
+            self._row_times = (self._row_times or NO_TIMES).after(times)
 
     def before_error(self) -> None:
         """Ctrl-C also ends the writer in the middle of a line: let the interrupt come first."""

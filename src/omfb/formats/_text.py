@@ -51,6 +51,13 @@ class Lines(Protocol):
     def time_column(self) -> str | None:
         """The date column by which the rows are in time order."""
 
+    @property
+    def zoned(self) -> bool:
+        """Whether its dates have a time zone."""
+
+    def times(self, chunk: bytes) -> NDArray[np.float64] | None:
+        """When the rows of complete lines came, NaN where unknown; None without such a column."""
+
     def is_blank(self, line: bytes) -> bool:
         """Whether a line is not a row."""
 
@@ -97,8 +104,11 @@ def parse_lines(chunk: bytes, form: Lines) -> NDArray[np.float64]:
 def fill_lines(
     chunk: bytes, form: Lines, rows: Any, filled: Any, names: list[str], further: Any
 ) -> bytes:
-    """The lines of a chunk with the entries missing in `rows` filled, and with extra columns."""
-    missing = np.isnan(rows)
+    """The lines of a chunk with the entries missing in `rows` filled, and with extra columns.
+
+    What is missing in `filled`, too, stays as it is.
+    """
+    missing = np.isnan(rows) & ~np.isnan(filled)
     written, number = [], 0
     for line in whole_lines(chunk):
         if not form.is_blank(line):

@@ -90,6 +90,10 @@ class ArrowFile:
         narrow = int(np.argmin(self._widths))
         return int(self._some(group, [narrow]).num_rows)
 
+    def values(self, group: int, field: str) -> Iterator[Any]:
+        """See `ColumnarFile.values`."""
+        yield self._some(group, [self.schema.get_field_index(field)]).column(0)
+
     def first_values(self, field: str, count: int) -> Any:
         """See `ColumnarFile.first_values`."""
         return self._some(0, [self.schema.get_field_index(field)]).column(0).slice(0, count)

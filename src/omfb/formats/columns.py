@@ -1,16 +1,11 @@
 """Choice of the columns of a table that are features."""
 
-from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..streams.base import DataError
 from .reading import Reading
-
-# With fewer dates it is not clear whether rows are in time order.
-ENOUGH_DATES = 3
 
 
 class Columns(NamedTuple):
@@ -42,16 +37,6 @@ def choose(columns: Columns, reading: Reading, usual: list[int] | None = None) -
     chosen = [i for i in chosen if i not in excluded]
     _check_distinct(chosen, columns)
     return chosen
-
-
-def rising(values: Sequence[Any]) -> bool:
-    """Whether dates are complete and strictly increasing, so that rows are in time order."""
-    if len(values) < ENOUGH_DATES or None in values:
-        return False
-    try:
-        return all(before < after for before, after in pairwise(values))
-    except TypeError:  # with and without a time zone
-        return False
 
 
 def matching(pattern: str, names: list[str]) -> list[int]:

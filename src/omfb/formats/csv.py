@@ -8,6 +8,7 @@ import math
 import re
 import signal
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
 from typing import Any
 
@@ -17,11 +18,12 @@ from numpy.typing import NDArray
 from ..streams.arrays import with_missing
 from ..streams.base import DataError, Note, rows_of
 from ._cells import Cells, has_marks, is_infinite
-from ._header import Layout, first_line_tells, layout_of
+from ._dates import seconds_of, texts_of_times
+from ._header import Layout, date_of_cell, first_line_tells, layout_of
 from ._lines import LineFormat
 from ._text import BYTE_ORDER_MARK, Lines, RowError, parse_lines, texts_of, whole_lines
 from .reading import Reading
-from .registry import Format, FormatError, Writer
+from .registry import Format, FormatError, TimeColumn, Writer
 
 # Separators of cells, the least likely to be part of a cell first.
 MARKS = (b"\t", b";", b"|", b",")
@@ -44,6 +46,10 @@ class Delimited:
     notes : tuple of Note
     time_column : str or None
         The date column by which the rows are in time order.
+    time_at : int or None
+        Its position.
+    zoned : bool
+        Whether its dates have a time zone.
     """
 
     delimiter: bytes
@@ -53,6 +59,8 @@ class Delimited:
     cells: Cells
     notes: tuple[Note, ...] = ()
     time_column: str | None = None
+    time_at: int | None = None
+    zoned: bool = False
 
     @property
     def header_lines(self) -> int:
@@ -97,6 +105,20 @@ class Delimited:
         if math.inf in values or -math.inf in values or b"_" in line:
             return self._values(texts, row)
         return values
+
+    def times(self, chunk: bytes) -> NDArray[np.float64] | None:
+        """See `Lines.times`."""
+        if self.time_at is None:
+            return None
+        lines = (line for line in whole_lines(chunk) if not self.is_blank(line))
+        return np.array([seconds_of(self._date(line, self.time_at)) for line in lines])
+
+    def _date(self, line: bytes, at: int) -> datetime | None:
+        if b'"' in line:
+            texts = split(line.rstrip(b"\r\n"), self.delimiter)
+        else:  # the cells after it need not be found
+            texts = line.rstrip(b"\r\n").split(self.delimiter, at + 1)
+        return date_of_cell(texts[at]) if at < len(texts) else None
 
     @cached_property
     def _all(self) -> list[int]:
@@ -180,8 +202,9 @@ class Csv(LineFormat):
         cells = Cells.of(reading)
         found: Layout = layout_of(texts, rows, name, cells, reading)
         return Delimited(
-            delimiter, found.names, len(texts), found.chosen, cells, found.notes, found.time_column
-        )
+            delimiter, found.names, len(texts), found.chosen, cells, found.notes,
+            found.time_column, found.time_at, found.zoned,
+        )  # fmt: skip
 
     def delimiter_of(self, first: bytes, others: list[bytes], reading: Reading) -> bytes:
         """The mark that splits the first line and most of the others into equally many cells.
@@ -216,9 +239,11 @@ class Csv(LineFormat):
         tabs = isinstance(lines, Delimited) and lines.delimiter == b"\t"
         return target is self or (isinstance(target, Tsv) and tabs)
 
-    def writer(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> Writer:
+    def writer(
+        self, stream: Any, names: list[str], dtype: np.dtype[Any], time: TimeColumn | None = None
+    ) -> Writer:
         """See `Format.writer`."""
-        return CsvWriter(stream, names, self.delimiter)
+        return CsvWriter(stream, names, self.delimiter, time)
 
     def batch_writer(self, stream: Any, schema: Any) -> Any:
         """See `Format.batch_writer`."""
@@ -255,14 +280,20 @@ class Tsv(Csv):
 class CsvWriter:
     """Rows of numbers as lines, after a header."""
 
-    def __init__(self, stream: Any, names: list[str], delimiter: bytes) -> None:
-        self._stream, self._delimiter = stream, delimiter
+    def __init__(
+        self, stream: Any, names: list[str], delimiter: bytes, time: TimeColumn | None = None
+    ) -> None:
+        self._stream, self._delimiter, self._time = stream, delimiter, time
+        names = names if time is None else [time.name, *names]
         stream.write(delimiter.join(quoted(name, delimiter) for name in names) + b"\n")
 
-    def write(self, rows: Any) -> None:
+    def write(self, rows: Any, times: Any = None) -> None:
         """See `Writer.write`."""
-        for row in rows:
-            self._stream.write(self._delimiter.join(texts_of(row)) + b"\n")
+        first: list[list[bytes]] = [[] for _ in rows]
+        if self._time is not None:
+            first = [[text.encode()] for text in texts_of_times(times, self._time.zoned)]
+        for row, time in zip(rows, first, strict=True):
+            self._stream.write(self._delimiter.join([*time, *texts_of(row)]) + b"\n")
 
     def close(self) -> None:
         """See `Writer.close`."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..streams.base import DataError, rows_per_block
 from ..streams.grouped import GroupedSource
+from ..streams.row_times import RowTimes
 from .opening import open_file
 from .reading import Reading
 from .registry import TableSource
@@ -26,6 +27,7 @@ class MultiFileSource(GroupedSource):
 
     worth_prefetching = True
     time_column: str | None = None
+    zoned: bool = False
 
     def __init__(self, paths: Sequence[Path], reading: Reading) -> None:
         self.paths, self.reading = list(paths), reading
@@ -39,12 +41,16 @@ class MultiFileSource(GroupedSource):
         self.dtype = np.result_type(*(file.dtype for file in self._files))
         self.notes = tuple(note for file in self._files for note in file.notes)
         if len(paths) == 1:  # several files need not be consecutive in time
-            self.time_column = first.time_column
+            self.time_column, self.zoned = first.time_column, first.zoned
         lengths = [file.n_rows for file in self._files]
         self.n_rows = None if None in lengths else sum(length or 0 for length in lengths)
         self.groups = [
             (at, group) for at, file in enumerate(self._files) for group in _groups(file)
         ]
+
+    def row_times(self) -> RowTimes | None:
+        """See `Source.row_times`."""
+        return None if self.time_column is None else self._files[0].row_times()
 
     def n_groups(self) -> int:
         """See `GroupedSource.n_groups`."""

@@ -6,6 +6,7 @@ import operator
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,12 @@ from numpy.typing import NDArray
 
 from ..streams.base import DataError, Note
 from ._cells import Kind
+from ._dates import date_of, rising, seconds_of, texts_of_times
 from ._lines import LineFormat
-from ._text import BYTE_ORDER_MARK, RowError, parse_lines, texts_of
+from ._text import BYTE_ORDER_MARK, RowError, parse_lines, texts_of, whole_lines
 from .columns import Columns, choose, did_you_mean, is_pattern, matching
 from .reading import Reading
-from .registry import Writer
+from .registry import TimeColumn, Writer
 
 # The smallest integer that overflows a float; integers are compared exactly.
 _TOO_LARGE = 2**1024 - 2**970
@@ -43,6 +45,10 @@ class JsonLines:
     missing : frozenset
         Strings and numbers that stand for a missing value, besides null.
     notes : tuple of Note
+    time_column : str or None
+        The key of the date by which the rows are in time order.
+    zoned : bool
+        Whether these dates have a time zone.
     """
 
     feature_names: list[str] | None
@@ -52,8 +58,10 @@ class JsonLines:
     missing: frozenset[Any] = frozenset()
     notes: tuple[Note, ...] = ()
 
-    header_lines = 0
     time_column: str | None = None
+    zoned: bool = False
+
+    header_lines = 0
 
     @property
     def column_names(self) -> list[str] | None:
@@ -113,6 +121,13 @@ class JsonLines:
                 problem = f"{shown} is {kind}; use null where a value is missing"
                 return RowError(row, name, problem)
         raise AssertionError("no value is at fault")
+
+    def times(self, chunk: bytes) -> NDArray[np.float64] | None:
+        """See `Lines.times`."""
+        if self.time_column is None:
+            return None
+        rows = _loadable([line for line in whole_lines(chunk) if not self.is_blank(line)])
+        return np.array([seconds_of(_date(row, self.time_column)) for row in rows])
 
     def fill(self, line: bytes, which: Any, values: Any) -> bytes:
         """See `Lines.fill`; absent keys are added."""
@@ -182,23 +197,30 @@ class Ndjson(LineFormat):
         """See `LineFormat.needs_more`: the first object has all keys."""
         return False
 
-    def writer(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> Writer:
+    def writer(
+        self, stream: Any, names: list[str], dtype: np.dtype[Any], time: TimeColumn | None = None
+    ) -> Writer:
         """See `Format.writer`."""
-        return NdjsonWriter(stream, names)
+        return NdjsonWriter(stream, names, time)
 
 
 class NdjsonWriter:
     """One object per line."""
 
-    def __init__(self, stream: Any, names: list[str]) -> None:
-        self._stream = stream
+    def __init__(self, stream: Any, names: list[str], time: TimeColumn | None = None) -> None:
+        self._stream, self._time = stream, time
         self._keys = [json.dumps(name, ensure_ascii=False).encode() + b": " for name in names]
 
-    def write(self, rows: Any) -> None:
+    def write(self, rows: Any, times: Any = None) -> None:
         """See `Writer.write`."""
-        for row in rows:
+        first = [b""] * len(rows)
+        if self._time is not None:
+            key = json.dumps(self._time.name, ensure_ascii=False)
+            texts = texts_of_times(times, self._time.zoned)
+            first = [f"{key}: {json.dumps(text)}, ".encode() for text in texts]
+        for row, time in zip(rows, first, strict=True):
             pairs = map(operator.add, self._keys, texts_of(row, b"null"))
-            self._stream.write(b"{" + b", ".join(pairs) + b"}\n")
+            self._stream.write(b"{" + time + b", ".join(pairs) + b"}\n")
 
     def close(self) -> None:
         """See `Writer.close`."""
@@ -229,7 +251,27 @@ def _objects(
     if not keys:
         raise DataError(f"{name}: no key with numbers is left to learn from.")
     n_columns = len({*keys, *first})
-    return JsonLines(keys, n_columns, list(range(len(keys))), known, missing, tuple(notes))
+    time = _time_key([key for key in first if key not in keys], rows, reading)
+    start = None if time is None else _date(rows[0], time)
+    zoned = start is not None and start.tzinfo is not None
+    chosen = list(range(len(keys)))
+    return JsonLines(keys, n_columns, chosen, known, missing, tuple(notes), time, zoned)
+
+
+def _time_key(others: list[str], rows: list[Any], reading: Reading) -> str | None:
+    """The key that says when rows came: that of the model, or the first of a date, if it rises."""
+    if reading.model_times in others:
+        return reading.model_times
+    for key in others:
+        if _date(rows[0], key) is not None:
+            return key if rising([_date(row, key) for row in rows]) else None
+    return None
+
+
+def _date(row: Any, key: str) -> datetime | None:
+    """The date that an object has; None if there is none."""
+    text = row.get(key) if isinstance(row, dict) else None
+    return date_of(text) if isinstance(text, str) else None
 
 
 def _requested(parts: tuple[str, ...], there: list[str], name: str, notes: list[Note]) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ..streams.arrays import ArraySource
 from ..streams.base import Blocks, DataError, Position, rows_per_block, whole_file
 from .reading import Reading
-from .registry import Fill, Format, TableSource, Writer
+from .registry import Fill, Format, TableSource, TimeColumn, Writer
 
 # What NumPy raises for a damaged header, which it parses as Python.
 HEADER_FAULTS = (
@@ -139,7 +139,9 @@ class Npy(Format):
             return NpySource(self, X, path, reading)
         return ArrayTable(self, X, path, reading)
 
-    def writer(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> Writer:
+    def writer(
+        self, stream: Any, names: list[str], dtype: np.dtype[Any], time: TimeColumn | None = None
+    ) -> Writer:
         """See `Format.writer`."""
         return NpyWriter(stream, len(names), dtype)
 
@@ -160,7 +162,7 @@ class NpyWriter:
         padded = text.ljust(NPY_HEADER - 11) + "\n"
         return b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded.encode()
 
-    def write(self, rows: Any) -> None:
+    def write(self, rows: Any, times: Any = None) -> None:
         """See `Writer.write`."""
         self._stream.write(np.ascontiguousarray(rows, dtype=self._dtype).data)
         self._written += len(rows)
@@ -199,6 +201,7 @@ def filled_blocks(source: ArrayTable, fill: Fill) -> Iterator[Any]:
             floats = np.where(missing, np.nan, rows.astype(source.dtype))
             filled = fill(floats, n_done / source.n_rows).rows
             rows = rows.copy()
+            missing &= ~np.isnan(filled)  # others stay as they are
             rows[missing] = to_whole(filled[missing], rows.dtype)
         yield rows
 

@@ -23,7 +23,7 @@ from ..streams.grouped import GroupedSource
 from .compression import allowed_size, bomb
 from .npy import HEADER_FAULTS, ArrayTable, NpyWriter, read_header, refuse_choice, to_whole
 from .reading import Reading
-from .registry import Fill, Format, TableSource, Writer
+from .registry import Fill, Format, TableSource, TimeColumn, Writer
 
 # What Python's and SciPy's readers raise for a damaged archive. A MemoryError is not a sign of
 # damage.
@@ -109,7 +109,7 @@ class ZippedSource(TableSource, GroupedSource):
             done += len(rows)
             filled = fill(rows, done / (self.n_rows or 1)).rows
             if self.stored.kind != "f":  # as floats, integers might lose digits
-                missing = np.isnan(rows)
+                missing = np.isnan(rows) & ~np.isnan(filled)
                 stored = stored.copy()
                 stored[missing] = to_whole(filled[missing], self.stored)
                 filled = stored
@@ -157,7 +157,9 @@ class Npz(Format):
                 return ArrayTable(self, X, path, reading)
             return ZippedSource(self, path, member, reading)
 
-    def writer(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> Writer:
+    def writer(
+        self, stream: Any, names: list[str], dtype: np.dtype[Any], time: TimeColumn | None = None
+    ) -> Writer:
         """See `Format.writer`."""
         return NpzWriter(stream, names, dtype)
 
@@ -171,7 +173,7 @@ class NpzWriter:
         self._spool = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115
         self._npy = NpyWriter(self._spool, len(names), dtype)
 
-    def write(self, rows: Any) -> None:
+    def write(self, rows: Any, times: Any = None) -> None:
         """See `Writer.write`."""
         self._npy.write(rows)
 

@@ -74,6 +74,11 @@ class ParquetFile:
             pyarrow.default_memory_pool().release_unused()
         return rows
 
+    def values(self, group: int, field: str) -> Iterator[Any]:
+        """See `ColumnarFile.values`."""
+        for batch in self._file.iter_batches(row_groups=[group], columns=[field]):
+            yield batch.column(0)
+
     def first_values(self, field: str, count: int) -> Any:
         """See `ColumnarFile.first_values`."""
         batch = next(self._file.iter_batches(count, row_groups=[0], columns=[field]))

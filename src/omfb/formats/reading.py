@@ -31,6 +31,8 @@ class Reading:
         The features of a model, which are looked up by name if there are names.
     model_width : int or None
         Number of features of the model.
+    model_times : str or None
+        The column that held the times of the model's rows.
     on_idle : callable or None
         Called from time to time while a pipe is silent; it may raise to end the wait.
     """
@@ -43,6 +45,7 @@ class Reading:
     thousands: str = ""
     model_features: list[str] | None = None
     model_width: int | None = None
+    model_times: str | None = None
     on_idle: Callable[[], None] | None = None
 
     @classmethod

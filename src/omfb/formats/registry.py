@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..streams.base import DataError, Source, rows_per_block
+from ..streams.row_times import RowTimes, row_times_of
 from .reading import Reading
 
 GROUP = "omfb.formats"
@@ -23,10 +24,21 @@ class FormatError(DataError):
 
 
 class Filled(NamedTuple):
-    """Rows without missing entries (n, n_features), and extra columns (n, n_extra)."""
+    """Filled rows (n, n_features), and extra columns (n, n_extra); NaN is left empty."""
 
     rows: NDArray[Any]
     further: NDArray[Any]
+
+
+class TimeColumn(NamedTuple):
+    """A first column of times: its name, and whether they have a time zone, which is UTC."""
+
+    name: str
+    zoned: bool = False
+
+
+Times = NDArray[np.float64] | None
+"""When rows came, in seconds since 1970, NaN where unknown; None if they have no times."""
 
 
 class Fill(Protocol):
@@ -40,15 +52,17 @@ class Fill(Protocol):
     def further_names(self) -> list[str]:
         """Names of extra columns after those of the table; usually none."""
 
-    def __call__(self, rows: NDArray[Any], done: float | None = None) -> Filled:
+    def __call__(
+        self, rows: NDArray[Any], done: float | None = None, times: Times = None
+    ) -> Filled:
         """The rows, filled; `done` is the share of the file up to these rows."""
 
 
 class Writer(Protocol):
     """Writes rows, block by block."""
 
-    def write(self, rows: Any) -> None:
-        """Append rows (n, n_columns)."""
+    def write(self, rows: Any, times: Any = None) -> None:
+        """Append rows (n, n_columns), with their times if these have a column."""
 
     def close(self) -> None:
         """Finish the file."""
@@ -67,6 +81,8 @@ class TableSource(Source):
         How the file is read.
     time_column : str or None
         The date column by which the rows are in time order, if there is one.
+    zoned : bool
+        Whether its dates have a time zone.
     """
 
     format: "Format"
@@ -74,6 +90,8 @@ class TableSource(Source):
     chosen: Any
     reading: Reading = Reading()
     time_column: str | None = None
+    zoned: bool = False
+    _row_times: RowTimes | None = None
 
     def fingerprint(self) -> dict[str, Any]:
         """See `Source.fingerprint`; other markers of missing values give other rows."""
@@ -86,6 +104,23 @@ class TableSource(Source):
     def rewrite(self, stream: Any, target: "Format", fill: Fill) -> None:
         """Write the filled file to a stream if it `rewrites_into`; observed values stay."""
         raise UnsupportedOperation(f"{self.format.name} files are not rewritten in place")
+
+    def row_times(self) -> RowTimes | None:
+        """See `Source.row_times`; of a pipe, those of the rows that have come so far."""
+        if self.time_column is None:
+            return super().row_times()
+        if self._row_times is None:
+            self._row_times = row_times_of(self.times_in_order())
+        return self._row_times
+
+    def times_in_order(self) -> Iterator[NDArray[np.float64]]:
+        """When rows came, some rows at a time, if there is a column that says so."""
+        raise UnsupportedOperation(f"{self.format.name} files have no times")
+
+    def timed_blocks(self) -> Iterator[tuple[Any, float | None, Times]]:
+        """`in_order`, with the times of the rows."""
+        for rows, done in self.in_order():
+            yield rows, done, None
 
     def in_order(self) -> Iterator[tuple[Any, float | None]]:
         """Blocks of finite rows in order, each with the share of the file done so far."""
@@ -126,8 +161,13 @@ class Format(ABC):
         """The rows of a file."""
 
     @abstractmethod
-    def writer(self, stream: Any, names: list[str], dtype: np.dtype[Any]) -> Writer:
-        """A writer of rows of numbers to a binary stream."""
+    def writer(
+        self, stream: Any, names: list[str], dtype: np.dtype[Any], time: TimeColumn | None = None
+    ) -> Writer:
+        """A writer of rows of numbers to a binary stream, after a column of times if given.
+
+        `time` is only given to formats that name their columns, and only if there are times.
+        """
 
     def batch_writer(self, stream: Any, schema: Any) -> Any:
         """A pyarrow writer of record batches, if the format `takes_batches`."""

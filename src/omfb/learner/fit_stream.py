@@ -262,10 +262,10 @@ class _Fit:
         def last_rows() -> Rows:
             return source.last_rows(n_last) if source.rereadable else learner.last_rows
 
-        times = source.times if source.rereadable else None
-        if times is not None and not (np.diff(times) >= 0.0).all():
+        times = source.row_times() if n_last > 1 else None
+        if times is not None and times.fault is not None:
             times = None  # in no order, or not all of them are known
-        learner.finalize(sample, last_rows, None if times is None else times[-n_last:])
+        learner.finalize(sample, last_rows, None if times is None else times.last[-n_last:])
 
     def _pass(self) -> None:
         place = self.point.position

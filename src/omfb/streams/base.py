@@ -14,6 +14,7 @@ from ..core.blocks import UnusableError
 from ..core.finite import find_infinity as find_infinity
 from ..core.finite import infinity_problem
 from .digest import content_digest
+from .row_times import RowTimes, row_times_of
 
 # Bytes of a block: many kernel blocks, and a small part of memory.
 BLOCK_BYTES = 1 << 22
@@ -107,6 +108,10 @@ class Source(ABC):
         When rows came, in seconds since 1970; None if they have no times.
     time_index : TimeIndex or None
         What is known of the index that held the times.
+    time_column : str or None
+        The column that holds the times, and is no feature.
+    zoned : bool
+        Whether these times have a time zone.
     on_idle : callable or None
         Called from time to time while no rows arrive; it may raise to end the wait.
     """
@@ -125,6 +130,8 @@ class Source(ABC):
     notes: Sequence[Note] = ()
     times: NDArray[np.float64] | None = None
     time_index: Any = None
+    time_column: str | None = None
+    zoned: bool = False
     on_idle: Callable[[], None] | None = None
 
     @abstractmethod
@@ -141,6 +148,10 @@ class Source(ABC):
         `rng` before the first block, so a pass that starts again with the generator in the same
         state and a position continues as if it had not been interrupted.
         """
+
+    def row_times(self) -> RowTimes | None:
+        """When all rows came, in their order; None if they have no times."""
+        return None if self.times is None else row_times_of([self.times])
 
     @abstractmethod
     def fraction(self, position: Position) -> float | None:

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 
 from .base import Blocks, Position, Source
+from .row_times import RowTimes
 
 COPIED = (
     "name", "n_features", "feature_names", "column_names", "dtype", "n_rows", "share",
-    "rereadable", "worth_prefetching", "path", "notes", "times",
+    "rereadable", "worth_prefetching", "path", "notes", "times", "time_index", "time_column",
+    "zoned",
 )  # fmt: skip
 
 
@@ -43,6 +45,10 @@ class MarkedSource(Source):
         with closing(self._source.blocks(length, shuffle, rng, position)) as blocks:
             for rows, after in blocks:
                 yield self._mark(rows), after
+
+    def row_times(self) -> RowTimes | None:
+        """See `Source.row_times`."""
+        return super().row_times() if self.times is not None else self._source.row_times()
 
     def fraction(self, position: Position) -> float | None:
         """See `Source.fraction`."""

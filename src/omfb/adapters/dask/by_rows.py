@@ -25,6 +25,7 @@ from ...learner.learner import Learner
 from ...learner.snapshot import Learned, Snapshot
 from ...streams.base import Blocks, DataError, Position, Source, uniform_error
 from ...streams.blocks import check_kind, float_type
+from ...streams.row_times import RowTimes
 from .futures import gathered
 from .lazy import is_frame
 from .round_schedule import Round, round_schedule, scattered
@@ -65,7 +66,7 @@ class RoundSource(Source):
     """
 
     name = NAME
-    time_column: str | None = None
+    _files: MultiFileSource | None = None
 
     def __init__(
         self, chunks: list[Any], lengths: list[int], n_features: int, dtype: np.dtype[Any],
@@ -109,8 +110,13 @@ class RoundSource(Source):
         lengths = gathered(client, client.compute([delayed(len)(chunk) for chunk in chunks]))
         rounds = cls(chunks, lengths, files.n_features, files.dtype, client, n_tasks)
         rounds.name, rounds.feature_names = files.name, files.feature_names
-        rounds.time_column = files.time_column
+        rounds.time_column, rounds.zoned = files.time_column, files.zoned
+        rounds._files = files
         return rounds
+
+    def row_times(self) -> RowTimes | None:
+        """See `Source.row_times`."""
+        return super().row_times() if self._files is None else self._files.row_times()
 
     def blocks(
         self,
