@@ -3,26 +3,36 @@
 import numpy as np
 
 
-def code(C, Sigma, shares, one, y):
-    """Code x̃, covariance A⁻¹, residual energy and degrees of freedom of one row, NaN is missing."""
-    r = C.shape[1] - 1
+def code(C, Sigma, shares, one, y, w=None):
+    """Code x̃, covariance A⁻¹, residual energy and degrees of freedom of one row, NaN is missing.
+
+    An entry of weight w has the noise 1 / w.
+    """
+    r, w = C.shape[1] - 1, np.ones(len(y)) if w is None else w
     A, b = np.eye(r), np.zeros(r)
     G = np.zeros((r, r))
     for i in np.flatnonzero(~np.isnan(y)):
         c, mean = C[i, :r], C[i, r]
-        G += np.outer(c, c)
-        A += np.outer(c, c) + Sigma[:r, :r] / shares[i]
-        b += c * (y[i] - one * mean) - one * Sigma[:r, r] / shares[i]
+        G += w[i] * np.outer(c, c)
+        A += w[i] * (np.outer(c, c) + Sigma[:r, :r] / shares[i])
+        b += w[i] * (c * (y[i] - one * mean) - one * Sigma[:r, r] / shares[i])
     covariance = np.linalg.inv(A)
     x = np.append(covariance @ b, one)
     seen = ~np.isnan(y)
-    residual = np.sum((y[seen] - C[seen] @ x) ** 2)
+    residual = np.sum(w[seen] * (y[seen] - C[seen] @ x) ** 2)
     used = min(np.trace(covariance @ G), 0.98 * seen.sum())
     return x, covariance, residual, seen.sum() - used
 
 
-def learn_batch(state, Y):
-    """The fields of a state after a batch of rows in units of the noise, by name."""
+def learn_batch(state, Y, weights=None, precisions=None):
+    """The fields of a state after a batch of rows in units of the noise, by name.
+
+    A row of weight 2 counts in all sums as two rows would; an entry of weight 2 has half the noise
+    variance.
+    """
+    weights = np.ones(len(Y)) if weights is None else weights
+    precisions = np.ones(Y.shape) if precisions is None else precisions
+    age = state.schedule.n_seen + state.schedule.extra_weight
     params, stats, schedule = state.params, state.stats, state.schedule
     C, C_batch, Sigma = np.array(params.C, float), np.array(params.C, float), state.batch.Sigma
     S, counts, n_rows = stats.S.copy(), stats.counts.copy(), stats.n_rows
@@ -35,26 +45,29 @@ def learn_batch(state, Y):
         seen = ~np.isnan(y)
         if not seen.any():
             continue
-        share = seen.mean()
-        after = schedule.n_seen + schedule.head_start + t + 1
-        keep = state.config.forget_factor * (1.0 - schedule.fade / after)
+        often, w = weights[t], precisions[t]
+        share = often * np.sum(w[seen]) / len(y)
+        after = age + weights[: t + 1].sum() + schedule.head_start
+        keep = (state.config.forget_factor * (1.0 - schedule.fade / after)) ** often
         left *= keep
-        x, covariance, residual, free = code(C_batch, Sigma, shares, one, y)
+        x, covariance, residual, free = code(C_batch, Sigma, shares, one, y, w)
         S, n_rows = keep * S, keep * n_rows
         counts, sums = keep * counts, keep * sums
         z = np.linalg.solve(S, x)
         h, leverage = x @ z, x @ Sigma @ x
         for i in np.flatnonzero(seen):
             f = min(max(counts[i] / n_rows, 0.02), 1.0)
-            sums[:, i] += (y[i] - C_batch[i] @ x) ** 2 / (1.0 + leverage / f), 1.0
-            C[i] += (y[i] - C[i] @ x) * z / (f + h)
-            counts[i] += 1.0
+            error = w[i] * (y[i] - C_batch[i] @ x) ** 2 / (1.0 + w[i] * leverage / f)
+            sums[:, i] += often * error, often
+            u = often * w[i]
+            C[i] += (y[i] - C[i] @ x) * u * z / (f + u * h)
+            counts[i] += u
         S = S + share * np.outer(x, x)
         n_rows += share
         cov_sum, weight = keep * cov_sum + share * covariance, keep * weight + share
-        energy = keep * energy + residual / (1.0 + leverage)
+        energy = keep * energy + often * residual / (1.0 + leverage)
         constant = np.sum(seen & state.features.constant)
-        dof = keep * dof + max(free - constant, 0.02 * (seen.sum() - constant))
+        dof = keep * dof + often * max(free - constant, 0.02 * (seen.sum() - constant))
     return {
         "C": C, "S": S, "S_inverse": np.linalg.inv(S), "counts": counts, "n_rows": n_rows,
         "residual_sums": sums, "code_cov_sum": cov_sum, "code_cov_weight": weight,

@@ -23,8 +23,13 @@ from ..making import ALL, DECOMPOSITIONS, rows, same, snapshot, sparse
 
 
 def unweighted(estimator):
-    """Checks of weights that do not apply: see `OMFB.fit`."""
+    """Checks of weights that do not apply: see the page on weights.
+
+    A stream of repeated rows has other batches, and other rows hold entries out.
+    """
     checks = ["equivalence_on_dense_data", "equivalence_on_sparse_data"]
+    if isinstance(estimator, OMFBImputer):
+        return {}  # complete rows stay as they are
     failing = {
         f"check_sample_weight_{check}": "only within a mini-batch is a weight a repetition"
         for check in checks

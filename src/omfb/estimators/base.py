@@ -26,7 +26,7 @@ from ..learner.fit_stream import fit_stream, learn_block
 from ..learner.learner import Learner
 from ..learner.progress import shown_progress
 from ..streams import Source
-from ..streams.arrays import ArraySource
+from ..streams.arrays import ArraySource, WeightedSource
 from ..streams.frames import checked_frame, has_columns
 from ..streams.row_times import RowTimes
 from .callbacks import CallbackSupportMixin, Passes, with_callbacks
@@ -49,6 +49,7 @@ from .table import TableWatch
 from .time_index import time_index_of, time_index_of_column
 from .times import Times, column_problems, has_times, ordered_times, times_of
 from .validation import Checked, first_rows, next_rows
+from .weights import Weights
 
 
 def _index_of(source: Source, times: RowTimes | None) -> Any:
@@ -172,11 +173,16 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         return self._fit(X, n_tasks, checkpoint=checkpoint, resume=resume, every=every)
 
     @with_callbacks  # type: ignore[untyped-decorator, unused-ignore]
-    def _fit(self, X: Any, n_tasks: int | None, **options: Any) -> Self:
+    def _fit(
+        self, X: Any, n_tasks: int | None, weights: Weights | None = None, **options: Any
+    ) -> Self:
         temporal = has_times(X)
         config = self.checked_config(temporal)
         self._check_order(X, first=True)
-        source = self._cluster_source(X, config, n_tasks) or self._source(X)
+        if weights is None:
+            source = self._cluster_source(X, config, n_tasks) or self._source(X)
+        else:
+            source = self._weighted_source(X, weights)
         if not is_stream(X) or is_dask(X):
             source.times, source.time_index = times_of(X), time_index_of(X)
         n_passes = self.n_passes(source)
@@ -266,15 +272,21 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         -------
         self
         """
+        return self._learn(X)
+
+    def _learn(self, X: Any, weights: Weights | None = None) -> Self:
         learner = self.__dict__.get("_learner")
         if learner is None:
-            return self._start(X)
+            return self._start(X, weights)
         config = self.current_config()
         self._check_order(X)
         before = learner.snapshot()
         try:
             rows = self._any_rows(learner, X, learn=True)
-            codes = learner.learn(rows, config, ordered_times(X))
+            given = rows
+            if weights is not None:
+                given = weights.of(rows, learner.feature_names, columns_of(X))
+            codes = learner.learn(given, config, ordered_times(X))
         except BaseException:
             if learner.feature_names is not before.feature_names:  # features were added
                 learner.restore(before)
@@ -284,19 +296,22 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         self._after_learning(X, rows)
         return self
 
-    def _start(self, X: Any) -> Self:
+    def _start(self, X: Any, weights: Weights | None) -> Self:
         config = self._indexed(self.checked_config(has_times(X)), time_index_of(X))
         self._check_order(X, first=True)
         first = self._first_named_rows(X) if has_names(X) else self._first_rows(as_table(X))
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, first.rows.shape[1], rng, first.feature_names)
-        codes = learner.learn(first.rows, times=ordered_times(X))
+        rows = first.rows
+        if weights is not None:
+            rows = weights.of(rows, first.feature_names, columns_of(X))
+        codes = learner.learn(rows, times=ordered_times(X))
         facts = self._first_facts(X, first.rows)
         for name, value in {"_configs": ConfigCache(), **facts}.items():
             self.__dict__.setdefault(name, value)
         # Another thread may have been first meanwhile: then these rows come after its own.
         if self.__dict__.setdefault("_learner", learner) is not learner:
-            self.partial_fit(X)
+            self._learn(X, weights)
         elif codes is not None:
             trace_of(self).note(learner.learned)
         return self
@@ -460,6 +475,12 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
             return open_stream(X)
         first = self._first_rows(X)
         source = ArraySource(first.rows)
+        source.feature_names = first.feature_names
+        return source
+
+    def _weighted_source(self, X: Any, weights: Weights) -> Source:
+        first = self._first_rows(X)
+        source = WeightedSource(weights.of(first.rows, first.feature_names, columns_of(X)))
         source.feature_names = first.feature_names
         return source
 

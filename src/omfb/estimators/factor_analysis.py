@@ -161,3 +161,23 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         self.shuffle = shuffle
         self.random_state = random_state
         self.verbose = verbose
+
+    def transform(self, X: Any, *, entry_weight: Any = None) -> Any:
+        """Codes of the rows of X, which may have missing entries.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        entry_weight : array-like or sparse matrix of the shape of X, or None, default=None
+            How precise each entry is, as in `fit`.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_samples, n_components)
+            A Dask collection if X is one, computed when it is needed.
+        """
+        if entry_weight is None:
+            return super().transform(X)
+        learner = self.learner_
+        rows = self._weighted_rows(X, self._rows(learner, X), entry_weight)
+        return learner.encode(rows, self.current_config())

@@ -200,12 +200,14 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         checked_bounds(self.min_value, self.max_value)
         return super()._config(temporal)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, *, entry_weight: Any = None) -> Any:
         """X with its missing entries filled.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
+        entry_weight : array-like or sparse matrix of the shape of X, or None, default=None
+            How precise each entry is, as in `fit`; what has weight 0 is filled.
 
         Returns
         -------
@@ -213,14 +215,22 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
             A frame, with its columns in the order of `fit`, if some of them are passed through; a
             Dask collection if X is one, computed when it is needed.
         """
-        if is_dask(X):
+        if is_dask(X) and entry_weight is None:
             self._check_lazy()
             return lazily(self, "complete" if is_frame(X) else "transform", X, LIKE)
         columns = self._known_table.columns
         if is_frame(X) and self._passes_through(X.columns if columns is None else columns):
+            if entry_weight is not None:
+                raise ValueError(
+                    "entry_weight cannot be used where columns are passed through: call complete, "
+                    "or set remainder='drop'."
+                )
             return self._extended_frame(in_fitted_order(X, columns))
         rows = self._rows(self.learner_, X)  # tables only, as in scikit-learn
-        filled = self._filled(X, rows)
+        weighted = rows
+        if entry_weight is not None:
+            weighted = self._weighted_rows(X, rows, entry_weight)
+        filled = self._filled(X, weighted)
         parts = [filled if self.keep_empty_features else filled[:, ~self._unobserved]]
         if self.add_indicator:
             parts.append(self._indicator(rows).astype(filled.dtype))

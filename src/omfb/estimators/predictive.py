@@ -17,6 +17,7 @@ from ..core.engines import AnyConfig
 from ..core.factor.config import FactorConfig
 from ..core.factor.engine import FACTOR, FactorEngine
 from ..core.prediction import Prediction
+from ..core.weighted import values_of
 from ..streams import Source
 from .diagnostics import OUT_OF_ORDER
 from .forecasts import ForecastingFactorizer
@@ -34,12 +35,13 @@ from .times import (
     ordered_times,
     times_of,
 )
+from .weighted import WeightedFactorizer
 
 # Without `max_iter`, a fit makes at most 2 passes to learn from at least 4000 rows.
 ENOUGH_ROWS, MAX_PASSES = 4000, 2
 
 
-class PredictiveFactorizer(ForecastingFactorizer):
+class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
     """The factor model: its predictions come with their uncertainty."""
 
     _engine: ClassVar[FactorEngine] = FACTOR
@@ -144,7 +146,7 @@ class PredictiveFactorizer(ForecastingFactorizer):
 
     def complete(
         self, X: Any, return_std: bool = False, *, max_gap: Any = None, max_std: Any = None,
-        freq: Any = None,
+        freq: Any = None, entry_weight: Any = None,
     ) -> Any:  # fmt: skip
         """Fill what is missing in X; observed entries stay as they are, bit for bit.
 
@@ -165,6 +167,8 @@ class PredictiveFactorizer(ForecastingFactorizer):
             column's own (`scale_`): 0.5 fills what is known to half a standard deviation.
         freq : str or None, default=None
             As in pandas: also return a row for each time at which there was none, such as "h".
+        entry_weight : array-like or sparse matrix of the shape of X, or None, default=None
+            How precise each entry is, as in `fit`; what has weight 0 is filled.
 
         Returns
         -------
@@ -175,6 +179,10 @@ class PredictiveFactorizer(ForecastingFactorizer):
         Of a Dask collection both are Dask collections, computed when they are needed.
         """
         limits = Limits(max_gap, max_std)
+        if entry_weight is not None:
+            if limits.any or freq is not None:
+                raise ValueError("entry_weight cannot be used with max_gap, max_std and freq.")
+            return self._complete_weighted(X, entry_weight, return_std)
         if is_dask(X) and (limits.any or freq is not None):
             raise ValueError("max_gap, max_std and freq need the whole table: compute X first.")
         if freq is not None:
@@ -190,6 +198,16 @@ class PredictiveFactorizer(ForecastingFactorizer):
         prediction = self._predicted(X)
         std = values_like(X, prediction.std, self.learner_.feature_names)
         return self._like(X, prediction.mean), std
+
+    def _complete_weighted(self, X: Any, entry_weight: Any, return_std: bool) -> Any:
+        """`complete` of entries that have weights."""
+        rows = self._given(X)
+        weighted = self._weighted_rows(X, rows, entry_weight)
+        prediction = self._predicted(X, weighted)
+        filled = self._like(self._without_unused(X, rows, weighted), prediction.mean)
+        if not return_std:
+            return filled
+        return filled, values_like(X, prediction.std, self.learner_.feature_names)
 
     def _complete_known(self, X: Any, limits: Limits, return_std: bool) -> Any:
         """`complete`, with entries beyond the limits as they were."""
@@ -410,8 +428,8 @@ class PredictiveFactorizer(ForecastingFactorizer):
         filled = self.learner_.fill(rows, self._config_for(X), ordered_times(X))
         return self._bounded(filled, rows)
 
-    def _predicted(self, X: Any) -> Prediction:
-        rows = self._given(X)
+    def _predicted(self, X: Any, rows: Any = None) -> Prediction:
+        rows = self._given(X) if rows is None else rows
         prediction = self.learner_.predict(
             rows, self._config_for(X), std=True, times=ordered_times(X)
         )
@@ -441,7 +459,7 @@ class PredictiveFactorizer(ForecastingFactorizer):
         bounded = self.allowed(values)
         if rows is None or bounded is values:
             return bounded
-        return np.where(np.isnan(dense_with_holes(rows)), bounded, values)
+        return np.where(np.isnan(dense_with_holes(values_of(rows))), bounded, values)
 
     def allowed(self, values: NDArray[Any]) -> NDArray[Any]:
         """Predicted values as the parameters allow them."""

@@ -31,6 +31,7 @@ from .sentinels import MissingValues
 from .table import Table, TableWatch, with_flags
 from .times import Times
 from .validation import Checked
+from .weights import Weights
 
 
 class TableFactorizer(PredictiveFactorizer):
@@ -125,6 +126,12 @@ class TableFactorizer(PredictiveFactorizer):
         names = source.feature_names
         codes.check(names, source.n_features)
         return MarkedSource(source, lambda rows: codes.marked(rows, names), codes.as_json())
+
+    def _weighted_source(self, X: Any, weights: Weights) -> Source:
+        source = super()._weighted_source(X, weights)
+        if is_frame(X):
+            source.column_names = columns_of(X) or ()
+        return source
 
     def _distributed(
         self, X: Any, config: AnyConfig, client: Any, n_tasks: int | None

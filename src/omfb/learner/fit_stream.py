@@ -11,6 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.engine import Rows
+from ..core.weighted import values_of
 from ..streams import DataError, Position, Source, errors_about, prefetched, rows_per_block
 from ..streams.base import Blocks, SourceLostError, observed_features
 from ..streams.prefetch import AHEAD
@@ -89,6 +90,7 @@ Learn = Callable[[Learner, Any, NDArray[np.bool_]], NDArray[np.bool_]]
 def learn_block(learner: Learner, block: Any, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Learn from a block of rows: see `Learn`."""
     learner.learn(block, in_fit=True)
+    block = values_of(block)
     if absent_is_zero(learner) and scipy.sparse.issparse(block):
         return np.zeros_like(unseen)  # zeros are observed
     return unseen & ~observed_features(block) if unseen.any() else unseen
@@ -260,7 +262,8 @@ class _Fit:
             return source.some_rows(size) if in_order else self._sample.rows()
 
         def last_rows() -> Rows:
-            return source.last_rows(n_last) if source.rereadable else learner.last_rows
+            rows = source.last_rows(n_last) if source.rereadable else learner.last_rows
+            return values_of(rows)
 
         times = source.row_times() if n_last > 1 else None
         if times is not None and times.fault is not None:
@@ -278,10 +281,10 @@ class _Fit:
         with closing(blocks):  # whatever happens, reading ahead ends
             for block, position in blocks:
                 rows = block if self._learn is learn_block else None
-                with errors_about(self._source, rows, position):
+                with errors_about(self._source, values_of(rows), position):
                     unseen = self._learn(self._learner, block, unseen)
                 if self._watch is not None and rows is not None and place.number == 1:
-                    self._watch.add(rows)
+                    self._watch.add(values_of(rows))
                 place = replace(place, position=position, unseen=unseen)
                 self._sample.apply(self.point.changes)
                 changes = NO_CHANGES if rows is None else self._sample.changes(rows)

@@ -16,6 +16,7 @@ from ..core.engine import GetRows, Init, Rows, Times
 from ..core.engines import ENGINES, AnyConfig, AnyEngine
 from ..core.finite import is_ordinary, quiet
 from ..core.info import Info
+from ..core.weighted import values_of
 from .double_buffer import DoubleBuffer, observed_features
 from .predictor import Predictor, locates_infinity
 from .row_blocks import joined, together, widened
@@ -184,8 +185,8 @@ class Learner(Predictor):
 
         Parameters
         ----------
-        rows : ndarray or scipy.sparse of shape (n_rows, n_features), float32 or float64
-            Missing entries are NaN in an array, absent in a sparse matrix.
+        rows : ndarray, scipy.sparse or WeightedRows of shape (n_rows, n_features)
+            float32 or float64. Missing entries are NaN in an array, absent in a sparse matrix.
         config : BroydenConfig, FactorConfig or None, default=None
             What the algorithm is given from now on; None is as before.
         times : ndarray of shape (n_rows,) or None, default=None
@@ -345,7 +346,8 @@ class Learner(Predictor):
         young = all_rows.shape[0] < needed
         # The caller may write into its rows later.
         head = None if not young else rows.copy() if all_rows is rows else all_rows
-        values = rows.data[None] if scipy.sparse.issparse(rows) else rows
+        values = values_of(rows)
+        values = values.data[None] if scipy.sparse.issparse(values) else values
         if self.engine.defers_start:  # infinity would spoil the scales of all rows
             check_finite(values, squares=False)
         ordinary = isinstance(self.init, str) and is_ordinary(values)
@@ -369,7 +371,7 @@ class Learner(Predictor):
         self, learned: Learned | None, rows: Rows, config: AnyConfig, times: Times
     ) -> tuple[tuple[Any, ...], Times]:
         """The last rows, once these have been learned from, and when they came."""
-        count = self.engine.n_last_rows(config, rows.shape[1])
+        rows, count = values_of(rows), self.engine.n_last_rows(config, rows.shape[1])
         if count == 0:
             return (), None
         blocks = (*(() if learned is None else learned.last), rows[-count:].copy())

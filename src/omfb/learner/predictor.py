@@ -17,6 +17,7 @@ from ..core.engines import AnyConfig, AnyEngine
 from ..core.finite import find_infinity, infinity_problem, made_finite, quiet, within_range
 from ..core.info import Info
 from ..core.prediction import Prediction
+from ..core.weighted import values_of
 
 Method = TypeVar("Method", bound=Callable[..., Any])
 
@@ -29,6 +30,7 @@ def locates_infinity(method: Method) -> Method:
         try:
             return method(self, rows, *arguments, **options)
         except UnusableError as error:
+            rows = values_of(rows)
             is_rows = isinstance(rows, np.ndarray) or scipy.sparse.issparse(rows)
             where = find_infinity(rows) if is_rows else None
             if where is None:
@@ -66,7 +68,7 @@ class Predictor(ABC):
         state = self.state_for(config)
         with quiet():
             codes = self.engine.encode(state, rows)
-            return made_finite(codes.astype(state.C.dtype, copy=False), rows)
+            return made_finite(codes.astype(state.C.dtype, copy=False), values_of(rows))
 
     def decode(self, codes: NDArray[Any]) -> NDArray[Any]:
         """Rows from their codes, in the dictionary's type, whose range bounds them."""
@@ -96,7 +98,7 @@ class Predictor(ABC):
         state = self.state_for(config)
         with quiet():
             prediction = self.engine.predict(state, rows, std=std, times=times)
-        spread = prediction.spread
+        spread, rows = prediction.spread, values_of(rows)
         return replace(
             prediction,
             mean=made_finite(prediction.mean, rows),

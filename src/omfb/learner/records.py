@@ -13,6 +13,7 @@ from ..core.engine import Init, Rows
 from ..core.engines import ENGINES
 from ..core.info import Info
 from ..core.require import require
+from ..core.weighted import WeightedRows
 from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
@@ -147,6 +148,12 @@ class _Energies:
 
 def rows_parts(rows: Rows, name: str, tensors: Tensors) -> str:
     """Add rows to the tensors; return how they are held."""
+    if isinstance(rows, WeightedRows):
+        tensors[f"{name}.weights"] = rows.weights
+        if rows.precisions is not None:
+            sparse = scipy.sparse.issparse(rows.precisions)
+            tensors[f"{name}.precisions"] = rows.precisions.data if sparse else rows.precisions
+        rows = rows.rows
     if scipy.sparse.issparse(rows):
         tensors[f"{name}.data"] = rows.data
         tensors[f"{name}.indices"] = rows.indices.astype(np.int64)
@@ -159,6 +166,26 @@ def rows_parts(rows: Rows, name: str, tensors: Tensors) -> str:
 
 def rows_of(kind: Any, name: str, tensors: Tensors, n_features: int) -> Rows:
     """Rows from the tensors; a ValueError if they cannot be rows."""
+    rows, weights = _values_of(kind, name, tensors, n_features), tensors.get(f"{name}.weights")
+    if weights is None:
+        return rows
+    sparse = scipy.sparse.issparse(rows)
+    require(_are_weights(weights, rows.shape[:1]), f"weights of {name} that are none")
+    precisions = tensors.get(f"{name}.precisions")
+    if precisions is not None:
+        shape = rows.data.shape if sparse else rows.shape
+        require(_are_weights(precisions, shape), f"weights of entries of {name} that are none")
+        if sparse:
+            precisions = scipy.sparse.csr_array((precisions, rows.indices, rows.indptr), rows.shape)
+    return WeightedRows(rows, weights, precisions)
+
+
+def _are_weights(weights: NDArray[Any], shape: tuple[int, ...]) -> bool:
+    fits = weights.shape == shape and weights.dtype == np.float64
+    return fits and bool((np.isfinite(weights) & (weights > 0.0)).all())
+
+
+def _values_of(kind: Any, name: str, tensors: Tensors, n_features: int) -> Rows:
     if kind == "dense":
         rows: NDArray[Any] = tensors[name]
         require(rows.ndim == 2 and rows.shape[1] == n_features, f"{name} does not fit")

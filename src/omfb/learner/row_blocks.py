@@ -7,6 +7,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import dense_with_holes, sparse_with_holes
+from ..core.weighted import WeightedRows, aligned, stacked
 
 
 def together(blocks: tuple[Any, ...]) -> NDArray[Any]:
@@ -17,6 +18,10 @@ def together(blocks: tuple[Any, ...]) -> NDArray[Any]:
 
 def joined(head: Any, rows: Any) -> Any:
     """The rows after those of the head, in the head's type; sparse if the rows are."""
+    return stacked([head, rows], lambda parts: _joined(*parts))
+
+
+def _joined(head: Any, rows: Any) -> Any:
     if scipy.sparse.issparse(rows):
         head = sparse_with_holes(head)
         return scipy.sparse.vstack([head, rows.astype(head.dtype, copy=False)], format="csr")
@@ -26,6 +31,11 @@ def joined(head: Any, rows: Any) -> Any:
 
 def widened(rows: Any, count: int) -> Any:
     """The rows with more features, all of them missing."""
+    if isinstance(rows, WeightedRows):
+        wider, precisions = widened(rows.rows, count), rows.precisions
+        if precisions is not None:
+            precisions = aligned(widened(precisions, count), wider)
+        return WeightedRows(wider, rows.weights, precisions)
     if scipy.sparse.issparse(rows):
         shape = (rows.shape[0], rows.shape[1] + count)
         return scipy.sparse.csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape)

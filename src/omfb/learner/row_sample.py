@@ -6,6 +6,7 @@ depends on the rows and their order only, not on how the pass is cut into blocks
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..core.blocks import dense_with_holes
 from ..core.engine import Rows
+from ..core.weighted import stacked
 
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
@@ -77,9 +79,13 @@ class RowSample:
 
     def rows(self) -> Rows:
         """The rows of the sample, sparse if all of them are."""
-        if all(scipy.sparse.issparse(row) for row in self._rows):
-            return scipy.sparse.vstack(self._rows, format="csr")
-        return np.concatenate([dense_with_holes(row) for row in self._rows])
+        return stacked(self._rows, _stacked)
+
+
+def _stacked(rows: list[Any]) -> Rows:
+    if all(scipy.sparse.issparse(row) for row in rows):
+        return scipy.sparse.vstack(rows, format="csr")
+    return np.concatenate([dense_with_holes(row) for row in rows])
 
 
 def _places(numbers: NDArray[np.int64]) -> NDArray[np.int64]:

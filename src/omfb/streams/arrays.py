@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ..core.weighted import WeightedRows
 from .base import Blocks, Position, Source
 from .blocks import (
     FLOATS,
@@ -116,6 +117,29 @@ class ArraySource(Source):
     def fraction(self, position: Position) -> float | None:
         """See `Source.fraction`."""
         return (position or 0) / max(self._X.shape[0], 1)
+
+
+class WeightedSource(ArraySource):
+    """Rows of an array or CSR matrix that have weights.
+
+    Parameters
+    ----------
+    rows : WeightedRows
+    name : str
+        For messages.
+    """
+
+    def __init__(self, rows: WeightedRows, name: str = "X") -> None:
+        super().__init__(rows.rows, name)
+        self._weighted = rows.with_rows(self._X)
+
+    def _rows(self, which: Any) -> Any:
+        return self._weighted[which]
+
+    @property
+    def share(self) -> float:  # type: ignore[override]
+        """See `Source.share`."""
+        return ArraySource(self._X).share
 
 
 class DaskSource(GroupedSource):

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ..core.blocks import UnusableError
 from ..core.finite import find_infinity as find_infinity
 from ..core.finite import infinity_problem
+from ..core.weighted import stacked
 from .digest import content_digest
 from .row_times import RowTimes, row_times_of
 
@@ -241,8 +242,10 @@ class Source(ABC):
 
 
 def _together(blocks: list[Any]) -> Any:
-    if len(blocks) == 1:
-        return blocks[0]
+    return blocks[0] if len(blocks) == 1 else stacked(blocks, _stacked)
+
+
+def _stacked(blocks: list[Any]) -> Any:
     sparse = scipy.sparse.issparse(blocks[0])
     return scipy.sparse.vstack(blocks, format="csr") if sparse else np.concatenate(blocks)
 

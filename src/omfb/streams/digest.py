@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.sparse
 
+from ..core.weighted import WeightedRows
+
 if TYPE_CHECKING:
     from .base import Source
 
@@ -48,6 +50,11 @@ def _sampled(source: "Source") -> Iterator[Any]:
 
 
 def _digest_rows(digest: Any, rows: Any) -> None:
+    if isinstance(rows, WeightedRows):
+        for part in (rows.rows, rows.weights, rows.precisions):
+            if part is not None:
+                _digest_rows(digest, part)
+        return
     if scipy.sparse.issparse(rows):
         rows = rows.tocsr()
         arrays = [rows.data, rows.indices.astype(np.int64), rows.indptr.astype(np.int64)]

@@ -10,7 +10,8 @@ from sklearn.impute import IterativeImputer
 from omfb import OMFBImputer
 from omfb.core.factor import refine
 from omfb.core.factor.hyper import Hyper
-from omfb.core.factor.refine import Posterior, packed, table_of, unpacked
+from omfb.core.factor.refine import Posterior, packed, unpacked
+from omfb.core.factor.table import Table
 from omfb.core.factor.whiten import pattern_of
 from omfb.core.linalg.rows import Rows
 
@@ -65,7 +66,7 @@ def naive(X, start, one):
 def test_a_round_equals_its_equations(n, missing, one):
     X, start = made(1, n, missing=missing)
     codes, covariances, C, own = naive(X, start, one)
-    table = table_of(rows_of(X), X.shape[1])
+    table = Table(rows_of(X), X.shape[1])
     coded = refine.code(table, start, one)
     np.testing.assert_allclose(coded.X, codes, rtol=1e-9, atol=1e-11)
     found, packed_own, spread, left = refine.solve(table, coded, start)
@@ -106,7 +107,7 @@ def test_rounds_do_not_lower_the_bound():
 
 def test_a_change_of_basis_changes_no_prediction():
     X, start = made(3)
-    table, wanted = table_of(rows_of(X), X.shape[1]), rows_of(np.nan_to_num(X))
+    table, wanted = Table(rows_of(X), X.shape[1]), rows_of(np.nan_to_num(X))
     coded = refine.code(table, start, 1.0)
     C, own, _, _ = refine.solve(table, coded, start)
     T = refine._basis(coded.total, len(X), C, own, start, 1.0)
@@ -127,7 +128,7 @@ def test_noise_is_found_and_idle_components_go():
         rng.standard_normal((10, R)), np.tile(packed(0.1 * np.eye(R)[None]), (10, 1)), np.ones(10),
         np.ones(R), np.nanvar(X, axis=0), np.zeros(10, bool), np.eye(R),
     )  # fmt: skip
-    table = table_of(rows_of(X), 10)
+    table = Table(rows_of(X), 10)
     found = refine.refine(
         table, start, 1.0, False, Hyper(refine_rounds=(4, 200), refine_tolerance=1e-5)
     )

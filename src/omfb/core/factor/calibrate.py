@@ -23,13 +23,16 @@ from numpy.typing import NDArray
 
 from ..conformal import binned, normal_sizes
 from ..linalg.rows import Rows
+from ..weighted import values_of, weights_of
 from .e_step import encode_rows
 from .feature_posterior import posterior_of, with_posterior
 from .holdout_scores import rescore
 from .hyper import Hyper
-from .refine import Posterior, Table, predict, refine, table_of
+from .refine import Posterior, predict, refine
 from .robust import clip_rows, outlier_limit
 from .state import State, evolve
+from .stats import Vector
+from .table import Table
 from .whiten import select
 
 # Scored rows that must be there to calibrate by what single rows hold out.
@@ -55,36 +58,42 @@ def calibrate(state: State, X: Any) -> State:
 
 def refine_and_calibrate(state: State, X: Any) -> State:
     """The state refined with its whole table X, in its order, and calibrated by held-out gaps."""
-    rows, hyper, one = _entries(state, X), state.config.hyper, state.one
-    table, shared = table_of(rows, len(state.params.C)), state.config.noise == "isotropic"
+    (rows, precisions), hyper, one = _entries(state, X), state.config.hyper, state.one
+    table = Table(rows, len(state.params.C), weights_of(X), precisions)
+    shared, in_order = state.config.noise == "isotropic", not scipy.sparse.issparse(values_of(X))
     start = posterior_of(state, table)
-    away = held_out(rows, ~start.fixed, state.seed, hyper, in_order=not scipy.sparse.issparse(X))
+    away = held_out(rows, ~start.fixed, state.seed, hyper, in_order=in_order)
     if np.count_nonzero(away) < FEWEST:
         return with_posterior(state, table, refine(table, start, one, shared, hyper))
-    rest = table_of(select(rows, ~away), len(state.params.C))
+    rest = table.part(~away)
     without = refine(rest, start, one, shared, hyper)
-    gone = select(rows, away)
-    temper = _best_temper(rest, without, one, gone, state.seed, hyper)
+    gone, of_rows = select(rows, away), table.entry_weights()[away]
+    own = np.ones(len(of_rows)) if precisions is None else precisions[away]
+    temper = _best_temper(rest, without, one, gone, of_rows * own, state.seed, hyper)
     mean, variance = predict(rest, without, one, gone, temper, variances=True)
+    variance += temper * without.noise[gone.features] * (1.0 / own - 1.0)
     expected = normal_sizes(hyper.calibration_prior) / np.sqrt(temper)
     sizes = np.append(np.abs(gone.values - mean) / np.sqrt(variance), expected)
+    weights = np.append(of_rows, np.ones(len(expected)))
     after = with_posterior(state, table, refine(table, start, one, shared, hyper), temper)
-    return evolve(after, histogram=binned(sizes, np.ones(len(sizes))))
+    return evolve(after, histogram=binned(sizes, weights))
 
 
 def _best_temper(
-    rest: Table, without: Posterior, one: float, away: Rows, seed: int, hyper: Hyper
-) -> float:
+    rest: Table, without: Posterior, one: float, away: Rows, weights: Vector, seed: int,
+    hyper: Hyper,
+) -> float:  # fmt: skip
     """How many times the noise predicts held-out entries best; of many, by some of the rows."""
     share = ENOUGH_TO_CHOOSE / away.n_entries
     if share < 1.0:
         rng, n = np.random.default_rng(seed), len(away)
         some = np.sort(rng.choice(n, max(1, round(share * n)), replace=False))
-        rest, away = table_of(rest.rows.take(some), rest.n_features), away.take(some)
+        weights = away.with_values(weights).take(some).values
+        rest, away = rest.take(some), away.take(some)
 
     def loss(temper: float) -> float:
         mean, _ = predict(rest, without, one, away, temper, variances=False)
-        return float(np.sum((away.values - mean) ** 2 / without.sizes[away.features]))
+        return float(np.sum(weights * (away.values - mean) ** 2 / without.sizes[away.features]))
 
     first = loss(1.0)
     best, least = 1.0, (1.0 - hyper.temper_gain) * first
@@ -137,9 +146,9 @@ def held_out(
     return taken[at]
 
 
-def _entries(state: State, X: Any, together: int = 256) -> Rows:
-    """The table's entries in units of the noise, clipped, without outliers."""
-    parts = []
+def _entries(state: State, X: Any, together: int = 256) -> tuple[Rows, Vector | None]:
+    """The table's entries in units of the noise, clipped, without outliers; and their weights."""
+    parts, precisions = [], []
     for start in range(0, X.shape[0], together):
         part = clip_rows(state, X[start : start + together])
         limit = outlier_limit(state)
@@ -149,9 +158,12 @@ def _entries(state: State, X: Any, together: int = 256) -> Rows:
             dropped = encode_rows(state, part, limit=limit).dropped
             kept &= ~dropped
         parts.append(select(entries, kept))
+        if part.precisions is not None:
+            precisions.append(part.precisions[kept])
     counts = np.concatenate([np.diff(part.starts) for part in parts])
-    return Rows(
+    rows = Rows(
         np.concatenate([[0], np.cumsum(counts)]),
         np.concatenate([part.features for part in parts]),
         np.concatenate([part.values for part in parts]),
     )
+    return rows, np.concatenate(precisions) if precisions else None

@@ -42,6 +42,7 @@ def update_dictionary(
     counts = state.stats.counts
     alike = counts.max() - counts.min() <= 1e-9 * counts.max()
     if rows.complete and alike:
+        after = after if rows.weights is None else after * rows.weights
         return _by_products(state, rows.values, codes, keep, after, leverage)
     return _by_recursion(state, rows, codes, keep, leverage, reuse)
 
@@ -49,10 +50,13 @@ def update_dictionary(
 def _by_products(
     state: State, Y: Any, codes: Codes, keep: Vector, after: Vector, leverage: Vector
 ) -> Learned:
-    """Complete rows, and features that have all been observed alike."""
+    """Complete rows, and features that have all been observed alike.
+
+    `after` is what the rows after it leave of each row, times its weight.
+    """
     X, C, dtype = codes.X, state.params.C, state.params.C.dtype
     faded = float(keep.prod())
-    weighted = X if after[0] == 1.0 else _weighted(X, after)
+    weighted = X if (after == 1.0).all() else _weighted(X, after)
     gathered = weighted.T @ X
     S = faded * state.stats.S + gathered
     back = inverse(S)
@@ -116,17 +120,21 @@ def _by_recursion(
     gains(S, S_inverse, X, rows.shares, keep, Z, h)
     mean_counts = _mean_counts(state.stats.n_rows, keep, rows.shares)
     counts, sums = state.stats.counts.copy(), state.stats.residual_sums.copy()
-    if rows.values is not None and rows.shares.mean() > MOSTLY:
+    if rows.values is not None and rows.weights is None and rows.shares.mean() > MOSTLY:
         C = _by_steps(state, rows, X, Z, h, leverage, keep, mean_counts, counts, sums)
         return Learned(C, S, S_inverse, counts, sums)
     mine = reuse and before is not state.params.C and state.params.C.dtype == np.float64
     C = state.params.C if mine else state.params.C.astype(np.float64)
     columns, least = by_feature(rows.entries, m), state.config.hyper.least_coverage
+    precisions = np.empty(0)
+    if rows.precisions is not None:
+        precisions = by_feature(rows.entries.with_values(rows.precisions), m).values
+    weights = np.ones(len(X)) if rows.weights is None else rows.weights
     before = before.astype(np.float64, copy=False)
     in_threads(
         lambda first, last: learn_features(
-            C, before, *columns, first, last, X, Z, h, leverage, keep, mean_counts, counts, sums,
-            least,
+            C, before, *columns, precisions, first, last, X, Z, h, leverage, keep, weights,
+            mean_counts, counts, sums, least,
         ),
         m,
         4 * len(columns.values) * X.shape[1],

@@ -81,7 +81,12 @@ def forget(state: State) -> State:
     """The state after most of its past was forgotten: it learns from now on as a young one."""
     left = min(1.0, state.config.hyper.drift_rows_left / max(state.stats.n_rows, 1e-300))
     return evolve(
-        state, stats=state.stats.fade(left), origin=state.n_seen, batch_left=0, update_left=0
+        state,
+        stats=state.stats.fade(left),
+        origin=state.n_seen,
+        extra_weight=0.0,
+        batch_left=0,
+        update_left=0,
     )
 
 

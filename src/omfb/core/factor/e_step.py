@@ -8,15 +8,18 @@ from numpy.typing import NDArray
 
 from ..linalg.drift import leave_one_out_complete
 from ..linalg.posterior import code_rows, count_systems, spread_rows, spread_rows_own
+from ..linalg.rows import Rows, gram
 from ..linalg.small import invert
 from ..linalg.threads import MOST_PIECES, in_threads
 from ..linalg.workspace import Workspace
-from .state import FeaturePosterior, State
+from .state import FeaturePosterior, State, evolve
 from .stats import Matrix, Vector
 from .whiten import Whitened
 
 # Complete rows at a time: what lies between their products stays in the cache.
 ROWS = 256
+# Numbers of a dictionary that has a row for each entry.
+EXPANDED = 1 << 22
 # Fewest rows of a thread's piece of work that pay for making a shared system there.
 ROWS_OF_A_PIECE = 8
 
@@ -109,6 +112,8 @@ def _each(
     left_out: Matrix,
 ) -> Codes:  # fmt: skip
     """Rows with a system each."""
+    if rows.precisions is not None:
+        return _each_weighted(state, rows, weights, limit, keep_covariances, left_out)
     C, batch = state.coding.astype(np.float64, copy=False), state.batch
     q, r, entries = len(rows), state.n_components, rows.entries
     P, energies = np.empty((0, r + 1)), np.empty(0)
@@ -137,6 +142,41 @@ def _each(
     in_threads(part, q, len(entries.values) * r * r, most_pieces)
     cov_sum = sum((part for _, part in sorted(totals, key=itemgetter(0))), np.zeros((r, r)))
     return Codes(X, cov_sum, residual, dof, covariances, dropped, left_out)
+
+
+def _each_weighted(
+    state: State, rows: Whitened, weights: Vector, limit: float | None, keep_covariances: bool,
+    left_out: Matrix,
+) -> Codes:  # fmt: skip
+    """`_each` of rows whose entries have weights.
+
+    An entry of weight w is one of a feature √w times as large with noise 1, so the dictionary gets
+    a row for each entry.
+    """
+    q, R = len(rows), state.n_components + 1
+    parts = []
+    each = max(1, EXPANDED // (R * max(int(rows.counts.max(initial=1)), 1)))
+    bounds = np.concatenate([[0], np.cumsum(rows.counts)])
+    for first in range(0, q, each):
+        last = min(first + each, q)
+        some, root = rows.entries.part(first, last), slice(bounds[first], bounds[last])
+        assert rows.precisions is not None
+        roots = np.sqrt(rows.precisions[root])
+        C = roots[:, None] * state.coding[some.features].astype(np.float64)
+        params, coverage = state.params, state.batch.inverse_coverage[some.features]
+        expanded = evolve(
+            state, C=C, C_batch=C, G=gram(C), inverse_coverage=roots**2 * coverage,
+            noise_std=params.noise_std[some.features] / roots, scale=params.scale[some.features],
+            n_seen=state.n_seen + first,
+        )  # fmt: skip
+        entries = Rows(some.starts, np.arange(len(roots), dtype=np.int32), roots * some.values)
+        given = Whitened(len(roots), None, None, np.diff(some.starts), entries)
+        here = slice(first, last)
+        found = _each(expanded, given, weights[here], limit, keep_covariances, left_out[here])
+        parts.append(found)
+    codes = Codes(*(np.concatenate(found) for found in zip(*parts, strict=True)))
+    cov_sum = np.sum([part.cov_sum for part in parts], axis=0)
+    return codes._replace(cov_sum=cov_sum, left_out=left_out)
 
 
 def predictive_variances(

@@ -15,6 +15,7 @@ from ..evidence import Evidence
 from ..info import Info
 from ..linalg.threads import products_in_one_thread
 from ..prediction import Prediction
+from ..weighted import WeightedRows, values_of
 from . import anomalies
 from . import merge as merging
 from . import predict as predictions
@@ -75,7 +76,7 @@ class FactorEngine:
 
     def updates_in_place(self, row: Rows) -> bool:
         """See `Engine.updates_in_place`."""
-        return not mostly_observed(row)
+        return not isinstance(row, WeightedRows) and not mostly_observed(row)
 
     def encode(self, state: State, rows: Rows) -> Matrix:
         """See `Engine.encode`."""
@@ -90,7 +91,7 @@ class FactorEngine:
     def predict(self, state: State, rows: Rows, *, std: bool, times: Times = None) -> Prediction:
         """See `Engine.predict`."""
         if self.is_temporal(state):
-            mean, deviation = predict_in_time(state, rows, std=std, times=times)
+            mean, deviation = predict_in_time(state, values_of(rows), std=std, times=times)
         else:
             mean, deviation = predictions.predict(state, rows, std=std)
         if not std:

@@ -11,10 +11,11 @@ from ..linalg.rows import gram
 from .e_step import encode_rows
 from .features import still_constant
 from .rank import active_components, switched_off_variance
-from .refine import Posterior, Table, code, packed, solve, unpacked
+from .refine import Posterior, code, packed, solve, unpacked
 from .robust import clip_rows
 from .state import FeaturePosterior, State, evolve
 from .stats import Matrix, Vector, inverse
+from .table import Table
 
 # Noise is divided by.
 LEAST_NOISE = 1e-301
@@ -26,9 +27,10 @@ def posterior_of(state: State, table: Table) -> Posterior:
     """The posterior to start from, in units of the noise: features differ by their counts only."""
     counts, values = np.diff(table.columns.starts), table.columns.values
     owners = np.repeat(np.arange(len(counts)), counts)
-    n = np.maximum(counts, 1)
-    mean = np.bincount(owners, values, len(counts)) / n
-    sizes = np.bincount(owners, (values - mean[owners]) ** 2, len(counts)) / n
+    each = table.column_weights if len(table.column_weights) else np.ones(len(values))
+    n = np.maximum(np.bincount(owners, each, len(counts)), 1e-300)
+    mean = np.bincount(owners, each * values, len(counts)) / n
+    sizes = np.bincount(owners, each * (values - mean[owners]) ** 2, len(counts)) / n
     fixed = still_constant(state) | ~state.features.known | (counts < 2) | ~(sizes > 1e-12)
     if fixed.all():
         fixed[:] = False
@@ -67,7 +69,7 @@ def with_posterior(state: State, table: Table, found: Posterior, temper: float =
     diagonal = unpacked(own.mean(axis=0)[None], K)[0].diagonal()
     v[active] = np.maximum(np.mean(loadings**2, axis=0) + diagonal, 1e-12)
     S = np.diag(np.full(R, max(state.stats.n_rows, 1.0)))
-    S[np.ix_(active, active)] = coded.total * (state.stats.n_rows / len(table.rows))
+    S[np.ix_(active, active)] = coded.total * (state.stats.n_rows / table.total)
     S += np.diag(1.0 / v)
     S_inverse, Sigma = inverse(S), np.zeros((R, R))
     Sigma[np.ix_(active, active)] = S_inverse[np.ix_(active, active)]
@@ -75,9 +77,9 @@ def with_posterior(state: State, table: Table, found: Posterior, temper: float =
     center = state.params.center + state.one * noise_std * loadings[:, -1]
     if state.one:  # clip limits are counted from the centre, which spikes may have moved
         C[:, -1] = 0.0
-    counts = np.diff(table.columns.starts)
+    counts = table.numbers
     sums = state.stats.residual_sums.copy()
-    sums[0] = np.where(counts > 0, left / np.maximum(counts, 1) / noise, 1.0) * sums[1]
+    sums[0] = np.where(counts > 0.0, left / np.maximum(counts, 1e-300) / noise, 1.0) * sums[1]
     return evolve(
         state, C=C, C_batch=None, G=gram(C), S=S, Sigma=Sigma, S_inverse=S_inverse, v=v,
         code_cov_sum=np.zeros((R - 1, R - 1)),
@@ -150,9 +152,10 @@ def solve_complete(state: State, X: Any) -> State:
     rows = clip_rows(state, X)
     if not rows.complete:
         return state
-    codes = encode_rows(state, rows)
-    S = codes.X.T @ codes.X + np.diag(1.0 / state.params.v)
+    codes = encode_rows(state, rows, rows.weights)
+    weighted = codes.X if rows.weights is None else codes.X * rows.weights[:, None]
+    S = weighted.T @ codes.X + np.diag(1.0 / state.params.v)
     S[:-1, :-1] += codes.cov_sum
     assert rows.values is not None
-    C = rows.values.T @ (codes.X @ inverse(S)).astype(state.params.C.dtype)
+    C = rows.values.T @ (weighted @ inverse(S)).astype(state.params.C.dtype)
     return evolve(state, C=C, G=gram(C))

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 from ..blocks import sparse_rows
 from ..linalg.entries import hash_rows
 from ..linalg.rows import Rows
+from ..weighted import WeightedRows, entry_precisions, values_of
 from .config import FactorConfig
 from .state import Flags, State
+from .stats import Vector
 from .whiten import HeldOut, pattern_of, select
 
 # Of the first rows all that hold out are scored, of later ones one in so many: that costs less.
@@ -40,7 +42,15 @@ class HoldoutRows(NamedTuple):
     shown: Rows
     held_out: Rows
     position: NDArray[np.int64]
-    """Where each row comes in time."""
+    """Where each row comes in time, of those that are scored."""
+    which: NDArray[np.int64]
+    """The same of all rows; not of complete rows."""
+    weights: Vector | None = None
+    """Weights of the rows; None if all are 1."""
+    shown_precisions: Vector | None = None
+    """Weights of the entries that are shown; None if all are 1."""
+    held_out_precisions: Vector | None = None
+    """The same of those that are held out."""
 
 
 def sample_masks(seen: Flags, config: FactorConfig, rng: np.random.Generator) -> Flags:
@@ -102,6 +112,7 @@ def hold_out(
     """Entries that rows must not learn from, and the rows to be scored by theirs."""
     if not state.holds_out:
         return [], None
+    given, X = X, values_of(X)
     has_missing, n_masks = state.schedule.has_missing, len(state.holdout.masks)
     chosen, mask, rest = _choices(X, n_masks, state.config.hyper.holdout_every)
     if not chosen.any():
@@ -111,11 +122,30 @@ def hold_out(
     which = np.flatnonzero(chosen & (scored | has_missing))
     if len(which) == 0:
         return [], None
-    if not has_missing and isinstance(X, np.ndarray) and state.features.known.all():
+    weighted = isinstance(given, WeightedRows)
+    if (
+        not has_missing
+        and isinstance(X, np.ndarray)
+        and state.features.known.all()
+        and not weighted
+    ):
         Y = X[which]
         if not np.isnan(Y).any():
             return [], _of_complete(state, Y, mask[which].astype(np.intp))
-    return _of_any(state, X, which, mask[which], scored[which])
+    held_out, rows = _of_any(state, X, which, mask[which], scored[which])
+    return held_out, _weighted(rows, given) if weighted and rows is not None else rows
+
+
+def _weighted(rows: HoldoutRows, given: WeightedRows) -> HoldoutRows:
+    """Rows that hold out with the weights of the rows that they were chosen from."""
+    rows = rows._replace(weights=given.weights[rows.which])
+    if given.precisions is None:
+        return rows
+    shown, held_out = (
+        entry_precisions(given.precisions, rows.which[owners(part)], part.features)
+        for part in (rows.shown, rows.held_out)
+    )
+    return rows._replace(shown_precisions=shown, held_out_precisions=held_out)
 
 
 def _of_any(
@@ -142,7 +172,7 @@ def _of_any(
     every = np.maximum(1, n_hidden // SCORED_ENTRIES).astype(int)
     some = ~visible & (number % every[owner] == 0)
     shown, hidden = (select(rows, kept).take(chosen[position]) for kept in (visible, some))
-    return held_out, HoldoutRows(shown, hidden, position)
+    return held_out, HoldoutRows(shown, hidden, position, which[chosen[position]])
 
 
 def _masks(state: State) -> Flags:
@@ -164,7 +194,8 @@ def _of_complete(state: State, Y: NDArray[Any], mask: NDArray[np.intp]) -> Holdo
         hidden = np.flatnonzero(~masks[number])
         shown.append(_columns(state, some, np.flatnonzero(masks[number])))
         held_out.append(_columns(state, some, hidden[:: max(1, len(hidden) // SCORED_ENTRIES)]))
-    return HoldoutRows(_stacked(shown), _stacked(held_out), np.argsort(mask, kind="stable"))
+    position = np.argsort(mask, kind="stable")
+    return HoldoutRows(_stacked(shown), _stacked(held_out), position, position)
 
 
 def _columns(state: State, Y: NDArray[Any], features: NDArray[np.intp]) -> Rows:

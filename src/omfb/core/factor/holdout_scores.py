@@ -32,12 +32,20 @@ def score(state: State, rows: HoldoutRows | None) -> State:
     if rows is None:
         return state
     C = state.coding.astype(np.float64, copy=False)
-    shown, (starts, which, truth), position = rows
-    n, owner = len(position), owners(rows.held_out)
-    given = Whitened(len(C), None, None, np.diff(shown.starts), clip_entries(state, shown))
+    shown, (starts, which, truth), position = rows.shown, rows.held_out, rows.position
+    n, owner, precisions = len(position), owners(rows.held_out), rows.shown_precisions
+    given = Whitened(
+        len(C), None, None, np.diff(shown.starts), clip_entries(state, shown, precisions),
+        precisions=precisions,
+    )  # fmt: skip
     codes = encode_rows(state, given, limit=outlier_limit(state), keep_covariances=True)
     variance = predictive_variances(state, codes.X, codes.covariances, starts, which)
     size, weight = (state.params.noise_std / state.params.scale)[which], 1.0 / np.diff(starts)
+    if rows.held_out_precisions is not None:
+        variance += 1.0 / rows.held_out_precisions - 1.0
+        size = size * np.sqrt(rows.held_out_precisions)
+    if rows.weights is not None:
+        weight = weight * rows.weights
     errors = truth - _predicted(C, which, codes.X[owner])
     of_mean = truth - state.one * C[which, -1]
     if state.outliers.drop:  # held-out outliers cannot be predicted, and do not count
@@ -59,8 +67,11 @@ def score(state: State, rows: HoldoutRows | None) -> State:
 def _add_votes(state: State, C: Matrix, rows: HoldoutRows, given: Whitened, X: Matrix) -> Vector:
     """Votes on dropping outliers with those of more rows, whose codes by the policy are X."""
     (_, which, truth), position = rows.held_out, rows.position
+    weights = np.ones(len(position)) if rows.weights is None else rows.weights
     owner, n = owners(rows.held_out), len(position)
     size = (state.params.noise_std / state.params.scale)[which]
+    if rows.held_out_precisions is not None:
+        size = size * np.sqrt(rows.held_out_precisions)
     drops = state.outliers.drop
     limit = None if drops else state.config.hyper.outlier_limit
     other = encode_rows(state, given, limit=limit).X
@@ -72,7 +83,7 @@ def _add_votes(state: State, C: Matrix, rows: HoldoutRows, given: Whitened, X: M
     plain, dropping = map(squared_errors, (other, X) if drops else (X, other))
     vote = (plain - dropping) / np.maximum(plain + dropping, 1e-300)
     fade = 1.0 - 2.0 / (state.holdout.n_scored + ROWS_BEFORE)
-    left = fade ** (n - 1 - position)
+    left = weights * fade ** (n - 1 - position)
     more = [np.sum(left), np.sum(left * vote), np.sum(left * vote**2)]
     return fade**n * state.outliers.votes + more
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ..blocks import canonical, dense_with_holes
 from ..conformal import N_BINS
 from ..linalg.rows import gram
+from ..weighted import WeightedRows, values_of
 from .config import FactorConfig
 from .features import ROUNDING, constant_features, integer_features
 from .holdout import held_out_of_head, sample_masks
@@ -58,7 +59,7 @@ def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> Sta
 
     Parameters
     ----------
-    rows : ndarray or scipy.sparse of shape (n, m)
+    rows : ndarray, scipy.sparse or WeightedRows of shape (n, m)
         The first rows of the stream; of many, `head_rows` are used.
     config : FactorConfig, default=FactorConfig()
     seed : int, default=0
@@ -76,6 +77,8 @@ def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> Sta
     """
     config = FactorConfig() if config is None else config
     dtype = rows.dtype
+    given = rows[: head_rows(rows.shape[1], config)] if isinstance(rows, WeightedRows) else None
+    rows = values_of(rows)
     head = canonical(rows) if scipy.sparse.issparse(rows) else rows
     head = head[: head_rows(head.shape[1], config)]
     values = dense_with_holes(head) if scipy.sparse.issparse(head) else head
@@ -87,33 +90,46 @@ def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> Sta
     masks = sample_masks(seen, config, rng)
     if has_missing:
         seen = seen & ~held_out_of_head(head, seen, masks, config)
-    center, scale = _units(values, seen, config)
+    weights = None if given is None else _head_weights(given)
+    center, scale = _units(values, seen, config, weights)
     spikes, alone = np.zeros_like(seen), False
     if config.robust:
         spikes, alone = _spikes(values, seen, center, scale, config)
     if spikes.any():
         has_missing, seen = True, seen & ~spikes
-        center, scale = _units(values, seen, config)
+        center, scale = _units(values, seen, config, weights)
+    n_rows = len(values) if given is None else float(given.weights.sum())
     return _assembled(
         config, seed, dtype, values, seen, share, center, scale, masks, has_missing,
-        alone, rng,
+        alone, rng, n_rows, weights,
     )  # fmt: skip
+
+
+def _head_weights(given: WeightedRows) -> Matrix:
+    """Weights of the head's entries, 1 on average: (n, 1), or (n, m) if entries have their own."""
+    weights = given.weights[:, None]
+    if given.precisions is not None:
+        weights = weights * np.nan_to_num(dense_with_holes(given.precisions))
+    above = weights[weights > 0.0]
+    return weights / max(float(above.mean()), 1e-300) if len(above) else np.ones_like(weights)
 
 
 def _assembled(
     config: FactorConfig, seed: int, dtype: Any, values: Matrix, seen: Flags, share: float,
     center: Vector, scale: Vector, masks: Flags, has_missing: bool, alone: bool,
-    rng: np.random.Generator,
+    rng: np.random.Generator, n_rows: float, weights: Matrix | None,
 ) -> State:  # fmt: skip
-    """The state of a head with these units."""
+    """The state of a head with these units, whose rows count as `n_rows`."""
     m = values.shape[1]
     r = config.components_for(m)
     Z = np.where(seen, values - center, 0.0)
     Z /= scale
+    if weights is not None:
+        Z *= np.sqrt(weights)
     C, variance = _directions(Z, share, r, config, rng)
     noise = float(np.sqrt(variance))
     C /= noise
-    n_rows = max(len(values) * share * config.hyper.head_weight, 1.0)
+    n_rows = max(n_rows * share * config.hyper.head_weight, 1.0)
     v = np.append(np.maximum(np.mean(C[:, :r] ** 2, axis=0), 1e-6), 0.1 / variance)
     S = n_rows * np.eye(r + 1) + np.diag(1.0 / v)
     constant, constant_value = constant_features(values, seen)
@@ -139,10 +155,13 @@ def _assembled(
     )  # fmt: skip
 
 
-def _units(rows: Matrix, seen: Flags, config: FactorConfig) -> tuple[Vector, Vector]:
+def _units(
+    rows: Matrix, seen: Flags, config: FactorConfig, weights: Matrix | None = None
+) -> tuple[Vector, Vector]:
     """The mean of each feature, and its deviation or, if it is constant, its size.
 
-    Of a feature that is not seen, how far from its centre it may well be.
+    Weights are those of the entries, see `_head_weights`. Of a feature that is not seen, how far
+    from its centre it may well be.
     """
     counts = seen.sum(axis=0)
     known = np.where(seen, rows, 0.0)
@@ -152,9 +171,16 @@ def _units(rows: Matrix, seen: Flags, config: FactorConfig) -> tuple[Vector, Vec
     extreme = bool(size.max() > SAFE_SIZE or least < 1.0 / SAFE_SIZE)
     scale = np.where(size > 0.0, size, 1.0) if extreme else np.ones_like(size)
     known /= scale
-    mean = known.sum(axis=0) / np.maximum(counts, 1)
+    if weights is None:
+        mean = known.sum(axis=0) / np.maximum(counts, 1)
+    else:
+        shares = np.where(seen, weights, 0.0)
+        shares /= np.maximum(shares.sum(axis=0), 1e-300)
+        mean = np.sum(shares * known, axis=0)
     known -= mean
     known *= seen
+    if weights is not None:
+        known *= np.sqrt(shares * counts)
     deviation = np.sqrt(np.einsum("ti,ti->i", known, known) / np.maximum(counts - 1, 1))
     varies = (deviation > ROUNDING * np.abs(mean)) & (counts > 1)
     mean, deviation = mean * scale, deviation * scale

@@ -12,6 +12,7 @@ from ..info import Info
 from ..linalg.rows import gram
 from ..linalg.threads import products_in_one_thread
 from ..scoring import Predict, score_held_out_features
+from ..weighted import WeightedRows, values_of
 from .e_step import complete_system, encode_rows, predictive_variances
 from .rank import drop_empty
 from .robust import clip_rows, outlier_limit
@@ -71,7 +72,9 @@ def _codes_of_complete(state: State, X: Any, codes: Matrix) -> NDArray[np.bool_]
     """
     none = np.zeros(X.shape[0], bool)
     offset = state.params.center / state.params.noise_std
-    if scipy.sparse.issparse(X) or state.outliers.drop or X.dtype != state.params.C.dtype:
+    if isinstance(X, WeightedRows) or scipy.sparse.issparse(X):
+        return none
+    if state.outliers.drop or X.dtype != state.params.C.dtype:
         return none
     if np.abs(offset).max() > MOST_OFFSET[str(X.dtype)] or not in_safe_range(state):
         return none
@@ -104,7 +107,7 @@ def predict(state: State, X: Any, *, std: bool = True) -> Moments:
     Observed entries stay as they are. The deviations are those of the model; `conformal` quantiles
     of held-out errors calibrate them.
     """
-    filled = dense_with_holes(X).astype(state.params.C.dtype)
+    filled = dense_with_holes(values_of(X)).astype(state.params.C.dtype)
     state = drop_empty(end_batch(state))[0] if np.isnan(filled).any() else state
     spreads = np.zeros(filled.shape) if std else None
     for start in range(0, len(filled), ROWS):

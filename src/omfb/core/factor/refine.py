@@ -32,31 +32,10 @@ from ..linalg.threads import in_threads
 from ..linalg.variational import add_moments, code_moments, predict_entries, solve_posteriors
 from .hyper import Hyper
 from .stats import Matrix, Vector
-from .whiten import by_feature, pattern_of
+from .table import BLOCK, Table
 
-# Rows whose codes' moments are held at a time.
-BLOCK = 256
 # Share of a feature's deviation that its noise is not below: 1 / σ² stays a good number.
 LEAST_NOISE = 1e-4
-
-
-class Table(NamedTuple):
-    """A table's entries by row and by feature, and the lists that sums over them go through.
-
-    What is listed is what is missing, if that is less than what is observed; `sign` is −1 then.
-    """
-
-    rows: Rows
-    columns: Rows
-    sign: float
-    listed: Rows
-    blocks: list[Rows]
-    """By feature, the rows of each block that are listed, counted from its first."""
-
-    @property
-    def n_features(self) -> int:
-        """How many columns."""
-        return len(self.columns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,22 +80,6 @@ class Coded(NamedTuple):
     """(R, R): over all rows."""
 
 
-def table_of(rows: Rows, n_features: int) -> Table:
-    """The table of some rows."""
-    n, missing = len(rows), len(rows) * n_features - rows.n_entries
-    listed, sign = rows, 1.0
-    if missing < rows.n_entries:
-        seen = np.zeros((n, n_features), bool)
-        seen[np.repeat(np.arange(n), np.diff(rows.starts)), rows.features] = True
-        starts, features = pattern_of(~seen)
-        listed, sign = Rows(starts, features, np.ones(len(features))), -1.0
-    blocks = [
-        by_feature(listed.part(first, min(first + BLOCK, n)), n_features)
-        for first in range(0, n, BLOCK)
-    ]
-    return Table(rows, by_feature(rows, n_features), sign, listed, blocks)
-
-
 def refine(table: Table, start: Posterior, one: float, shared: bool, hyper: Hyper) -> Posterior:
     """The posterior after some rounds from a start.
 
@@ -130,8 +93,8 @@ def refine(table: Table, start: Posterior, one: float, shared: bool, hyper: Hype
         Whether features share one noise.
     hyper : Hyper
     """
-    posterior, counts = pruned(table, start, hyper), np.diff(table.columns.starts)
-    weights = counts / max(float(counts.sum()), 1.0)
+    posterior, counts = pruned(table, start, hyper), table.numbers
+    weights = counts / max(float(counts.sum()), 1e-300)
     for _ in range(
         int(np.clip(hyper.refine_work // work_of(table, posterior), *hyper.refine_rounds))
     ):
@@ -153,7 +116,7 @@ def one_round(table: Table, now: Posterior, one: float, shared: bool, hyper: Hyp
     coded = code(table, now, one)
     C, covariances, spread, left = solve(table, coded, now)
     noise = _noise(table, now, spread, left, shared, hyper)
-    T = _basis(coded.total, len(table.rows), C, covariances, now, one)
+    T = _basis(coded.total, table.total, C, covariances, now, one)
     C, covariances = C @ T, _turned(covariances, T)
     varying = ~now.fixed
     square = C**2 + covariances[:, _diagonal(C.shape[1])]
@@ -171,7 +134,7 @@ def one_round(table: Table, now: Posterior, one: float, shared: bool, hyper: Hyp
 
 def pruned(table: Table, now: Posterior, hyper: Hyper) -> Posterior:
     """The posterior without components of whose codes a row tells next to nothing."""
-    seen = np.diff(table.columns.starts) / len(table.rows)
+    seen = table.information / table.total
     square = now.C**2 + now.covariances[:, _diagonal(now.C.shape[1])]
     told = (seen / now.noise) @ square[:, :-1]
     kept = told > hyper.idle_information
@@ -186,9 +149,12 @@ def code(table: Table, now: Posterior, one: float, noise: Vector | None = None) 
     """Codes of the table's rows, and what the features need of them."""
     X = np.empty((len(table.rows), now.C.shape[1]))
     S, everything = np.zeros_like(now.covariances), np.zeros(now.covariances.shape[1])
-    for _, XX, block in coded_blocks(table, now, one, X, noise):
+    for first, XX, block in coded_blocks(table, now, one, X, noise):
+        if table.weights is not None:
+            XX *= table.weights[first : first + len(XX), None]
         everything += XX.sum(axis=0)
-        add = partial(add_moments, S, table.sign, XX, block.starts, block.features)
+        weights = table.listed_weights(block)
+        add = partial(add_moments, S, table.sign, XX, block.starts, block.features, weights)
         in_threads(add, len(S), len(block.features) * S.shape[1])
     total = unpacked(everything[None], X.shape[1])[0]
     return Coded(X, S, everything if table.sign < 0.0 else np.zeros_like(everything), total)
@@ -203,14 +169,15 @@ def coded_blocks(
     M /= noise[:, None]
     loadings = now.C / noise[:, None]
     everything = M.sum(axis=0) if table.sign < 0.0 else np.zeros(M.shape[1])
-    n, (starts, features, values) = len(X), table.rows
+    n, (starts, features, _), values = len(X), table.rows, table.values
+    weights = table.listed_weights(table.listed)
     for at, block in enumerate(table.blocks):
         first = at * BLOCK
         last = min(first + BLOCK, n)
         XX = np.empty((last - first, M.shape[1]))
         code_part = partial(
             _code_part, first, XX, M, everything, table.sign, loadings, one, starts, features,
-            values, table.listed.starts, table.listed.features, X,
+            values, table.listed.starts, table.listed.features, weights, X,
         )  # fmt: skip
         in_threads(code_part, last - first, len(block.features) * M.shape[1])
         yield first, XX, block
@@ -229,8 +196,8 @@ def solve(table: Table, coded: Coded, now: Posterior) -> tuple[Matrix, Matrix, V
     precision = 1.0 / (now.v * now.sizes[:, None])
     in_threads(
         lambda first, last: solve_posteriors(
-            coded.S, coded.everything, now.noise, precision, coded.X, *table.columns, first, last,
-            C, covariances, spread, left,
+            coded.S, coded.everything, now.noise, precision, coded.X, *table.columns,
+            table.column_weights, first, last, C, covariances, spread, left,
         ),
         len(C),
         len(C) * C.shape[1] ** 3 + table.rows.n_entries * C.shape[1],
@@ -263,7 +230,7 @@ def _noise(
     table: Table, now: Posterior, spread: Vector, left: Vector, shared: bool, hyper: Hyper
 ) -> Vector:
     """The noise of the features, or the one that they share."""
-    counts = np.diff(table.columns.starts)
+    counts = table.numbers
     taken = np.minimum(spread / now.noise, counts)
     free = np.where(now.fixed, 0.0, counts - taken)
     least = LEAST_NOISE**2 * now.sizes
@@ -278,7 +245,7 @@ def _noise(
 
 
 def _basis(
-    total: Matrix, n: int, C: Matrix, covariances: Matrix, now: Posterior, one: float
+    total: Matrix, n: float, C: Matrix, covariances: Matrix, now: Posterior, one: float
 ) -> Matrix:
     """T: codes x̃ become T⁻¹x̃, of mean 0 and covariance I, and C becomes C T, uncorrelated."""
     R = C.shape[1]

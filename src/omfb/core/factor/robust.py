@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from ..conformal import share_beyond
 from ..linalg.entries import any_beyond
 from ..linalg.rows import Rows
+from ..weighted import values_of
 from .e_step import Codes, encode_rows
 from .state import State, evolve
 from .stats import Vector
@@ -42,11 +43,10 @@ def outlier_limit(state: State) -> float | None:
 def clip_rows(
     state: State, X: Any, held_out: Sequence[HeldOut] = (), out: NDArray[Any] | None = None
 ) -> Whitened:
-    """The rows of X in units of the noise (`whitened`), clipped."""
-    rows, m = whitened(state, X, held_out, out), len(state.params.C)
+    """The rows of X, which may have weights, in units of the noise (`whitened`), clipped."""
+    rows, m = whitened(state, values_of(X), held_out, out).weighted(X), len(state.params.C)
     if rows.values is None:
-        entries = clip_entries(state, rows.entries)
-        return Whitened(m, None, None, np.diff(entries.starts), entries)
+        return rows.with_entries(clip_entries(state, rows.entries, rows.precisions))
     values, limits = rows.values, None if rows.within_limit else clip_limits(state)
     if limits is None or not any_beyond(values, limits):
         return rows
@@ -65,11 +65,13 @@ def clip_rows(
     return rows
 
 
-def clip_entries(state: State, rows: Rows) -> Rows:
-    """Rows in units of the noise, clipped."""
+def clip_entries(state: State, rows: Rows, precisions: Vector | None = None) -> Rows:
+    """Rows in units of the noise, clipped; imprecise entries may be as far off as they are."""
     if np.abs(rows.values).max(initial=0.0) <= state.config.hyper.clip_limit:
         return rows
     limits = clip_limits(state)[rows.features]
+    if precisions is not None:
+        limits = limits / np.sqrt(np.minimum(precisions, 1.0))
     at = np.flatnonzero(np.abs(rows.values) > limits)
     if len(at) == 0:
         return rows

@@ -97,7 +97,7 @@ def learn_single(
         Schedule(
             schedule.n_seen + 1, schedule.n_entries + count, schedule.batch_left - 1,
             schedule.update_left - 1, schedule.fade, schedule.head_start, schedule.has_missing,
-            schedule.pass_rows,
+            schedule.pass_rows, schedule.extra_weight,
         ),
         holdout, state.outliers, state.features, state.temporal, None, drift,
     )  # fmt: skip

@@ -94,6 +94,8 @@ class Schedule:
         the dictionary as well.
     pass_rows : int
         Rows of the first pass, while they come again; 0 while rows are new.
+    extra_weight : float
+        By how much the weights of the rows since the past was last forgotten exceed their number.
     """
 
     n_seen: int
@@ -104,6 +106,7 @@ class Schedule:
     head_start: float
     has_missing: bool
     pass_rows: int
+    extra_weight: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,14 +407,18 @@ class State:
         """Standard deviation of a feature given its row: its noise, or its scale if unknown."""
         return np.where(self.features.known, self.params.noise_std, self.params.scale)
 
-    def keep(self, n: int) -> Vector:
-        """What each of the next n rows leaves of the past."""
-        rows = self.age + np.arange(1.0, n + 1.0)
+    def keep(self, n: int, weights: Vector | None = None) -> Vector:
+        """What each of the next n rows leaves of the past; a row of weight 2 as two rows do."""
+        age, extra = self.age, self.schedule.extra_weight
+        each = np.ones(n) if weights is None else weights
+        rows = age + extra + np.cumsum(each)
         if self.schedule.pass_rows > 0:  # rows that come again are no new evidence
-            rows = np.minimum(rows, self.config.hyper.max_passes_weight * self.schedule.pass_rows)
+            usual = 1.0 + extra / max(age, 1)
+            most = self.config.hyper.max_passes_weight * self.schedule.pass_rows
+            rows = np.minimum(rows, usual * most)
         after = rows + self.schedule.head_start
         kept: Vector = self.config.fixed_forget_factor * (1.0 - self.schedule.fade / after)
-        return kept
+        return kept if weights is None else np.maximum(kept, 0.0) ** weights
 
 
 _GROUPS = {

@@ -20,6 +20,7 @@ from ..blocks import canonical
 from ..info import Info
 from ..linalg.rows import check_finite_step, gram
 from ..linalg.workspace import Workspace
+from ..weighted import WeightedRows, total_weight, values_of
 from .dictionary import MOSTLY, update_dictionary
 from .drift import follow_rows, follows, forget, is_alarmed
 from .e_step import ROWS, Codes, encode_rows
@@ -50,7 +51,7 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     ----------
     state : State
         Where to start from; unchanged unless `reuse`.
-    X : ndarray or scipy.sparse of shape (n_samples, n_features)
+    X : ndarray, scipy.sparse or WeightedRows of shape (n_samples, n_features)
     reuse : bool, default=False
         Allow writing into arrays of `state`, which is lost then.
     """
@@ -59,8 +60,8 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     codes = np.empty((X.shape[0], state.n_components), dtype)
     given, sse = state.params.C, state.holdout.sse[0]
     space = None
-    if not scipy.sparse.issparse(X) and len(X) > 1:
-        longest = min(len(X), state.config.hyper.longest_batch)
+    if not scipy.sparse.issparse(values_of(X)) and len(codes) > 1:
+        longest = min(len(codes), state.config.hyper.longest_batch)
         space = ROWS_SPACE.array((longest, X.shape[1]), dtype)
     at = 0
     while at < len(codes):
@@ -133,15 +134,16 @@ def _learn_rows(
         learned_row = learn_single(state, X, held_out, reuse)
         if learned_row is not None:
             return learned_row
-    state, known = set_aside(state, X)
-    rows, q = clip_rows(state, known, held_out, space), X.shape[0]
+    state, known = set_aside(state, values_of(X))
+    given = X.with_rows(known) if isinstance(X, WeightedRows) else known
+    rows, q = clip_rows(state, given, held_out, space), X.shape[0]
     state, constant = mark_varied(state, known)
-    state = mark_fractions(state, X)
-    keep = np.where(rows.shares > 0.0, state.keep(q), 1.0)
+    state = mark_fractions(state, values_of(X))
+    keep = np.where(rows.shares > 0.0, state.keep(q, rows.weights), 1.0)
     after = _left_after(keep)
     weights = after * rows.shares
     limit = outlier_limit(state)
-    n_entries = round(float(rows.shares.sum()) * len(state.params.C))
+    n_entries = int(rows.counts.sum())
     codes = encode_rows(
         state, rows, weights, limit=limit, leave_out=follows(state), workspace=CODES_SPACE
     )
@@ -161,7 +163,8 @@ def _learn_rows(
     check_finite_step(codes.X, learned.S)
     dof = degrees_of_freedom(rows, codes, constant)
     left, stats, schedule = float(keep.prod()), state.stats, state.schedule
-    energy = float((after * codes.residual / (1.0 + leverage)).sum())
+    each = after if rows.weights is None else after * rows.weights
+    energy = float((each * codes.residual / (1.0 + leverage)).sum())
     return evolve(
         state,
         C=learned.C,
@@ -175,7 +178,7 @@ def _learn_rows(
             residual_sums=learned.residual_sums,
             n_rows=left * stats.n_rows + float((after * rows.shares).sum()),
             residual_energy=left * stats.residual_energy + energy,
-            residual_dof=left * stats.residual_dof + float((after * dof).sum()),
+            residual_dof=left * stats.residual_dof + float((each * dof).sum()),
             prior_weight=left * stats.prior_weight,
             start_weight=left * stats.start_weight,
         ),
@@ -183,6 +186,7 @@ def _learn_rows(
         n_entries=schedule.n_entries + n_entries,
         batch_left=schedule.batch_left - q,
         update_left=schedule.update_left - q,
+        extra_weight=schedule.extra_weight + total_weight(X) - q,
         sse=sse,
         drift=drift,
         posterior=None,  # a stream has one covariance for all features

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from ..blocks import check_finite, sparse_rows, too_large
 from ..linalg.entries import LARGEST, list_seen, mark, whiten
 from ..linalg.rows import Rows
+from ..weighted import entry_precisions, precisions_of, weights_of
 from .state import State
 from .stats import Vector
 
@@ -28,8 +29,15 @@ class Whitened:
         All entries, 0 where missing; None of a sparse matrix.
     seen : ndarray of shape (q, m) or None
         Which are not missing; None if none is, or there are no `values`.
-    counts, shares : ndarray of shape (q,)
-        How many features each row observes, and which share of them that is.
+    counts : ndarray of shape (q,)
+        How many features each row observes.
+    shares : ndarray of shape (q,)
+        Which share of the features that is; of rows with weights, times their weight and the mean
+        weight of these entries.
+    weights : ndarray of shape (q,) or None
+        Weights of the rows; None if all are 1.
+    precisions : ndarray or None
+        Weights of the entries, in the order of `entries`; None if all are 1.
     within_limit : bool
         Whether no value is beyond the clip limit in units of the noise, so none has to be clipped.
     """
@@ -37,13 +45,45 @@ class Whitened:
     def __init__(
         self, n_features: int, values: NDArray[Any] | None, seen: NDArray[np.bool_] | None,
         counts: NDArray[np.int64], entries: Rows | None = None, within_limit: bool = False,
+        weights: Vector | None = None, precisions: Vector | None = None,
     ) -> None:  # fmt: skip
         self.within_limit = within_limit
         self.values, self.seen, self.counts, self._entries = values, seen, counts, entries
-        self.shares: Vector = counts / n_features
+        self.weights, self.precisions, self.n_features = weights, precisions, n_features
+        self.shares: Vector = counts / max(n_features, 1)
+        if precisions is not None:
+            owner = np.repeat(np.arange(len(counts)), counts)
+            self.shares = np.bincount(owner, precisions, len(counts)) / n_features
+        if weights is not None:
+            self.shares = self.shares * weights
 
     def __len__(self) -> int:
         return len(self.shares)
+
+    def with_entries(self, entries: Rows) -> "Whitened":
+        """The same entries with other values."""
+        return Whitened(
+            self.n_features, None, None, self.counts, entries, weights=self.weights,
+            precisions=self.precisions,
+        )  # fmt: skip
+
+    def weighted(self, given: Any) -> "Whitened":
+        """The same rows with the weights of the rows that they were made of."""
+        weights, precisions = weights_of(given), precisions_of(given)
+        if weights is None:
+            return self
+        if precisions is None:
+            return Whitened(
+                self.n_features, self.values, self.seen, self.counts, self._entries,
+                self.within_limit, weights,
+            )  # fmt: skip
+        starts, features, _ = self.entries
+        owner = np.repeat(np.arange(len(self)), np.diff(starts))
+        each = entry_precisions(precisions, owner, features)
+        return Whitened(
+            self.n_features, None, None, self.counts, self.entries, weights=weights,
+            precisions=each,
+        )  # fmt: skip
 
     @property
     def complete(self) -> bool:
@@ -67,16 +107,17 @@ class Whitened:
         starts, features, _ = self.entries
         rest = select(self.entries, ~gone)
         counts = np.diff(rest.starts)
-        m = round(self.counts.max(initial=1) / max(self.shares.max(initial=0.0), 1e-300))
+        m, weights = self.n_features, self.weights
         if self.values is None:
-            return Whitened(m, None, None, counts, rest)
+            kept = None if self.precisions is None else self.precisions[~gone]
+            return Whitened(m, None, None, counts, rest, weights=weights, precisions=kept)
         dense, seen = self.values.copy(), np.ones(self.values.shape, bool)
         if self.seen is not None:
             seen = self.seen.copy()
         rows = np.repeat(np.arange(len(self)), np.diff(starts))[gone]
         dense[rows, features[gone]] = 0.0
         seen[rows, features[gone]] = False
-        return Whitened(self.values.shape[1], dense, seen, counts, rest)
+        return Whitened(m, dense, seen, counts, rest, weights=weights)
 
 
 def whitened(

@@ -1,12 +1,15 @@
 """Recursive least squares for a dictionary whose rows share one precision matrix.
 
-Each row fades what S holds by `keep`, and adds its code x̃ by the share of features it observes:
+Each row fades what S holds by `keep`, and adds its code x̃ by the share of features it observes
+(times its weight, if rows have weights):
 
     z = S̄⁻¹x̃,  h = x̃ᵀz,  S̄ = keep S,   S ← S̄ + share x̃x̃ᵀ
 
 Feature i has seen N_i rows where the average one has seen N̄, so f_i = N_i / N̄ of S is its own:
 
-    c_i ← c_i + (y_i − c_iᵀx̃) z / (f_i + h),   N_i ← keep N_i + 1      where i is observed.
+    c_i ← c_i + (y_i − c_iᵀx̃) z / (f_i / u + h),   N_i ← keep N_i + u      where i is observed,
+
+with the weight u: 1, or that of the row times that of the entry.
 
 `gains` is small space, row after row. `learn_features` goes feature by feature over the rows that
 observe it: any range of features is one thread's work, and a row of C stays in the first cache.
@@ -45,16 +48,18 @@ def gains(S, S_inverse, X, shares, keep, Z, h):
 
 @jit
 def learn_features(
-    C, C_codes, starts, rows, values, first, last, X, Z, h, leverage, keep, mean_counts,
-    counts, errors, least_share,
+    C, C_codes, starts, rows, values, precisions, first, last, X, Z, h, leverage, keep, weights,
+    mean_counts, counts, errors, least_share,
 ):  # fmt: skip
     """Learn features first to last from the rows that observe them, in the order of the rows.
 
-    rows[starts[i]:starts[i+1]] observe feature i. `errors` (2, m) gathers, faded by `keep`, squared
+    rows[starts[i]:starts[i+1]] observe feature i, with `precisions` if these are not empty;
+    `weights` (q,) are those of the rows. `errors` (2, m) gathers, faded by `keep`, squared
     residuals from the dictionary that made the codes, divided by their variance 1 + leverage / f,
     and how many they are.
     """
     q, R = X.shape
+    weighted = precisions.shape[0] > 0
     for i in range(first, last):
         c, c_codes = C[i], C_codes[i]
         count, energy, number = counts[i], errors[0, i], errors[1, i]
@@ -68,13 +73,15 @@ def learn_features(
                 at += 1
             x = X[t]
             share = min(max(count / mean_counts[t], least_share), 1.0)
+            precision = precisions[s] if weighted else 1.0
+            weight = weights[t] * precision
             before = values[s] - dot(c_codes, x)
-            energy += before * before / (1.0 + leverage[t] / share)
-            number += 1.0
-            along = (values[s] - dot(c, x)) / (share + h[t])
+            energy += weight * before * before / (1.0 + precision * leverage[t] / share)
+            number += weights[t]
+            along = (values[s] - dot(c, x)) / (share / weight + h[t])
             for j in range(R):
                 c[j] += along * Z[t, j]
-            count += 1.0
+            count += weight
         while at < q:
             count *= keep[at]
             energy *= keep[at]

@@ -26,6 +26,10 @@ class Rows(NamedTuple):
         """How many entries are observed."""
         return len(self.values)
 
+    def with_values(self, values: NDArray[Any]) -> "Rows":
+        """Other values at the same places."""
+        return Rows(self.starts, self.features, values)
+
     def part(self, first: int, last: int) -> "Rows":
         """Rows first to last, without copying an entry."""
         begin, end = self.starts[first], self.starts[last]

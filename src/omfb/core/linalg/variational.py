@@ -21,23 +21,25 @@ from .small import dot, invert
 
 
 @inner_jit
-def add_packed(total, sign, moments, which):
-    """Add sign times the packed moments of all in the list `which`."""
+def add_packed(total, sign, moments, which, weights):
+    """Add sign times the packed moments of all in the list `which`, times weights if not empty."""
     for s in range(which.shape[0]):
         one = moments[which[s]]
+        factor = sign * weights[s] if weights.shape[0] > 0 else sign
         for a in range(total.shape[0]):
-            total[a] += sign * one[a]
+            total[a] += factor * one[a]
 
 
 @jit
 def code_moments(
-    M, everything, sign, loadings, one, starts, features, values, list_starts, listed, first, last,
-    X, XX,
+    M, everything, sign, loadings, one, starts, features, values, list_starts, listed, weights,
+    first, last, X, XX,
 ):  # fmt: skip
     """Codes X (n, R) of rows first to last, and their packed moments XX (last - first, p).
 
     A row's sum is `everything` (p,) and `sign` times that of M (m, p) over its features in
     `listed`: those that it observes, or those that it misses. `loadings` (m, R) are c_i / σ_i².
+    Entries in `listed` have `weights`, and `values` are multiplied by theirs, unless all are 1.
     """
     R = X.shape[1]
     r = R - 1
@@ -46,10 +48,13 @@ def code_moments(
     b = np.empty(r)
     offset = r * (r + 1) // 2  # where the mean's row begins
     for t in range(first, last):
-        which = listed[list_starts[t] : list_starts[t + 1]]
-        if t == first or not same(which, listed[list_starts[t - 1] : list_starts[t]]):
+        begin, end = list_starts[t], list_starts[t + 1]
+        which = listed[begin:end]
+        own = weights[begin:end] if weights.shape[0] > 0 else weights
+        before = listed[list_starts[max(t - 1, 0)] : begin]
+        if t == first or own.shape[0] > 0 or not same(which, before):
             A[:] = everything
-            add_packed(A, sign, M, which)
+            add_packed(A, sign, M, which, own)
             at = 0
             for i in range(r):
                 for j in range(i + 1):
@@ -75,24 +80,31 @@ def code_moments(
 
 
 @jit
-def add_moments(S, sign, XX, starts, rows, first, last):
-    """S_i += sign Σ XX_t over rows[starts[i]:starts[i+1]], for features first to last; packed."""
+def add_moments(S, sign, XX, starts, rows, weights, first, last):
+    """S_i += sign Σ XX_t over rows[starts[i]:starts[i+1]], for features first to last; packed.
+
+    Times `weights` of these entries, if not empty.
+    """
     for i in range(first, last):
-        add_packed(S[i], sign, XX, rows[starts[i] : starts[i + 1]])
+        begin, end = starts[i], starts[i + 1]
+        own = weights[begin:end] if weights.shape[0] > 0 else weights
+        add_packed(S[i], sign, XX, rows[begin:end], own)
 
 
 @jit
 def solve_posteriors(
-    S, everything, noise, precision, X, starts, rows, values, first, last, C, Sigma, spread, left
+    S, everything, noise, precision, X, starts, rows, values, weights, first, last, C, Sigma,
+    spread, left,
 ):  # fmt: skip
     """Posteriors of features first to last: C (m, R) and packed Sigma (m, p).
 
     S (m, p) and `everything` (p,) add up to the features' sums, `noise` are variances, `precision`
-    (m, R) is the prior's. `starts`, `rows`, `values` are the table's entries by feature. Also fills
-    what is left of a feature's entries, Σ_t (z − cᵀx̃)², and `spread`, by how much its expectation
-    under both posteriors is larger.
+    (m, R) is the prior's. `starts`, `rows`, `values` are the table's entries by feature, with
+    `weights` if these are not empty. Also fills what is left of a feature's entries,
+    Σ_t (z − cᵀx̃)², and `spread`, by how much its expectation under both posteriors is larger.
     """
     R = X.shape[1]
+    weighted = weights.shape[0] > 0
     L = np.empty((R, R))
     h = np.empty(R)
     for i in range(first, last):
@@ -106,7 +118,7 @@ def solve_posteriors(
             h[a] = 0.0
         invert(L, 1e-14)
         for s in range(starts[i], starts[i + 1]):
-            x, z = X[rows[s]], values[s]
+            x, z = X[rows[s]], values[s] * (weights[s] if weighted else 1.0)
             for a in range(R):
                 h[a] += z * x[a]
         c = C[i]
@@ -115,8 +127,9 @@ def solve_posteriors(
         residual = explained = 0.0
         for s in range(starts[i], starts[i + 1]):
             made = dot(c, X[rows[s]])
-            residual += (values[s] - made) ** 2
-            explained += made * made
+            weight = weights[s] if weighted else 1.0
+            residual += weight * (values[s] - made) ** 2
+            explained += weight * made * made
         total = 0.0  # of the expected squares of what the codes make
         at = 0
         for a in range(R):
