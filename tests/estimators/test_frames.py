@@ -25,7 +25,7 @@ def test_features_never_observed_are_named(rng):
     with pytest.warns(UserWarning, match=r"Never observed: feature 2\."):
         OnlineFactorAnalysis(3, random_state=0).fit(stored)
     frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(10)])
-    with pytest.warns(UserWarning, match=r"Never observed: feature f2, f5\."):
+    with pytest.warns(UserWarning, match=r"Never observed: feature 'f2', 'f5'\."):
         OMFBImputer(3, random_state=0).fit(frame)
 
 

@@ -68,7 +68,7 @@ def test_features_that_were_never_observed(keep):
 def test_a_frame_without_features_that_were_never_observed():
     X = pd.DataFrame(table(), columns=list("abcde")).assign(empty=np.nan, word="x")
     model = OMFBImputer(2, keep_empty_features=False, add_indicator=True, random_state=0)
-    with pytest.warns(UserWarning, match="Never observed: feature empty"):
+    with pytest.warns(UserWarning, match="Never observed: feature 'empty'"):
         model.fit(X)
     names = [*"abcde", "word", *(f"missingindicator_{name}" for name in ("b", "d", "empty"))]
     assert list(model.transform(X).columns) == names == list(model.get_feature_names_out())

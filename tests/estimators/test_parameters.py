@@ -253,7 +253,9 @@ def test_bounds_without_room_are_refused_by_fit(rng, bounds, message):
 def test_bounds_of_another_length_are_refused(rng):
     X = rows(rng, holes=0.1)
     with pytest.raises(ValueError, match="one for each of the 10 features"):
-        OMFBImputer(3, min_value=[1.0, 2.0]).fit(X).transform(X)
+        OMFBImputer(3, min_value=[1.0, 2.0]).fit(X)
+    with pytest.raises(ValueError, match="one for each of the 10 features"):
+        OMFBImputer(3, min_value=[1.0, 2.0]).partial_fit(X)
 
 
 @pytest.mark.parametrize("kind", [np.asarray, pd.DataFrame, "sparse"])

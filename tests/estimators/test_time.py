@@ -47,8 +47,10 @@ def test_a_forecast_is_a_frame_with_columns_and_times_to_come(rng, estimator):
         pd.date_range("2024-01-01", periods=120, freq="D", tz="Europe/Berlin"),
         pd.period_range("2000-01", periods=120, freq="M"),
         pd.timedelta_range("0s", periods=120, freq="15min"),
+        pd.date_range("2024-01-01", periods=120, freq="h").astype(object),
+        pd.date_range("2024-01-01", periods=120, freq="h", tz="UTC").astype(object),
     ],
-    ids=["months", "zone", "periods", "durations"],
+    ids=["months", "zone", "periods", "durations", "objects", "objects in a zone"],
 )
 def test_the_index_goes_on_as_it_was(rng, model, index):
     X = panel(rng, index)

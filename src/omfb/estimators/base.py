@@ -1,7 +1,6 @@
 """What all estimators share: they check what users give, and wrap a `Learner`."""
 
 import os
-import warnings
 from abc import abstractmethod
 from collections.abc import Sequence
 from functools import cache
@@ -49,6 +48,7 @@ from .table import TableWatch
 from .time_index import time_index_of, time_index_of_column
 from .times import Times, column_problems, has_times, ordered_times, times_of
 from .validation import Checked, first_rows, next_rows
+from .warn import warn
 from .weights import Weights
 
 
@@ -196,7 +196,7 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
             *column_problems(times, source.time_column),
             *diagnostics(findings, self.learner_.feature_names),
         ):
-            warnings.warn(message, stacklevel=3)
+            warn(message)
         return self
 
     def fit_source(

@@ -104,8 +104,16 @@ def _refuse_new(columns: list[Any], kinds: dict[int, str | None]) -> None:
     )
 
 
-def in_fitted_order(X: Any, fitted: Sequence[Any] | None) -> Any:
+def in_fitted_order(X: Any, fitted: Sequence[Any] | None, names: list[str] | None) -> Any:
     """A frame with its columns in the order of the fitted one, and new ones at the end.
+
+    Parameters
+    ----------
+    X : frame
+    fitted : sequence or None
+        All columns of the table that the model was fitted to; None if they are unknown.
+    names : list of str or None
+        The model's features.
 
     Raises
     ------
@@ -116,10 +124,11 @@ def in_fitted_order(X: Any, fitted: Sequence[Any] | None) -> Any:
         return X
     absent = [column for column in fitted if column not in set(X.columns)]
     if absent:
+        features = set(fitted if names is None else names).intersection(absent)
+        hint = "" if features else ", or set remainder='drop' to do without them"
         raise ValueError(
             f"X lacks columns that were there when the model was fitted: "
-            f"{', '.join(map(repr, absent))}. Add them, or set remainder='drop' to do without "
-            f"columns that hold no numbers."
+            f"{', '.join(map(repr, absent))}. Add them{hint}."
         )
     new = [column for column in X.columns if column not in set(fitted)]
     return X[[*fitted, *new]]

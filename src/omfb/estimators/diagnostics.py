@@ -8,11 +8,6 @@ from numpy.typing import NDArray
 
 from .sentinels import Suspect, parameter, report
 
-OUT_OF_ORDER = (
-    "The times of X's index are not in ascending order, so rows are not filled from their "
-    "neighbours. Sort them by X.sort_index(), or set temporal=False to silence this warning."
-)
-
 
 class Findings(NamedTuple):
     """What a fit found in its data.
@@ -67,7 +62,7 @@ def _unobserved(unseen: NDArray[np.bool_], names: list[str] | None) -> str | Non
     which = np.flatnonzero(unseen)
     if len(which) == 0:
         return None
-    shown = ", ".join(str(i if names is None else names[i]) for i in which[:10])
+    shown = ", ".join(str(i) if names is None else repr(names[i]) for i in which[:10])
     more = f" and {len(which) - 10} more" if len(which) > 10 else ""
     return (
         f"Never observed: feature {shown}{more}. Nothing was learned about them: values that are "

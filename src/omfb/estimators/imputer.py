@@ -7,7 +7,9 @@ from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin
 
 from ..adapters.dask.lazy import LIKE, is_dask, lazily
+from ..core.engines import AnyConfig
 from ..core.factor.config import FactorConfig
+from ..learner.learner import Learner
 from .columns import checked_remainder, in_fitted_order, indicator_name
 from .frames import is_frame
 from .parameters import checked_bounds, checked_flag
@@ -200,6 +202,13 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         checked_bounds(self.min_value, self.max_value)
         return super()._config(temporal)
 
+    def _new_learner(
+        self, config: AnyConfig, n_features: int, rng: np.random.RandomState,
+        names: list[str] | None,
+    ) -> Learner:  # fmt: skip
+        checked_bounds(self.min_value, self.max_value, n_features)
+        return super()._new_learner(config, n_features, rng, names)
+
     def transform(self, X: Any, *, entry_weight: Any = None) -> Any:
         """X with its missing entries filled.
 
@@ -225,7 +234,7 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
                     "entry_weight cannot be used where columns are passed through: call complete, "
                     "or set remainder='drop'."
                 )
-            return self._extended_frame(in_fitted_order(X, columns))
+            return self._extended_frame(in_fitted_order(X, columns, self.learner_.feature_names))
         rows = self._rows(self.learner_, X)  # tables only, as in scikit-learn
         weighted = rows
         if entry_weight is not None:

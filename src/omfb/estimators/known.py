@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..core.checks import checked_count, checked_number, shown
 from .frames import is_frame
 from .time_index import checked_seconds, index_kind
-from .times import Times
+from .times import Times, time_axis
 
 Flags = NDArray[np.bool_]
 
@@ -176,7 +176,7 @@ def with_all_rows(X: Any, freq: Any) -> Any:
     kind = index_kind(X)
     if kind is None or not is_frame(X):
         raise ValueError("freq needs a pandas frame with times as its index.")
-    index = X.index
+    index = time_axis(X)
     if not index.is_monotonic_increasing or index.has_duplicates:
         raise ValueError(
             "freq needs times in ascending order that do not repeat: X.sort_index(), and drop or "
@@ -191,4 +191,4 @@ def with_all_rows(X: Any, freq: Any) -> Any:
         every = ranges[kind](index[0], index[-1], freq=freq)
     except ValueError as error:
         raise ValueError(f"freq must be one of pandas, such as 'h' or 'D': {error}.") from error
-    return X.reindex(index.union(every).rename(index.name))
+    return X.set_axis(index).reindex(index.union(every).rename(index.name))

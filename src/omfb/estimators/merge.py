@@ -53,6 +53,13 @@ def merge(models: Sequence[Model], start: Model) -> Model:
     >>> model.n_samples_seen_ == start.n_samples_seen_ + 2000
     True
     """
+    if isinstance(models, BaseFactorizer) or not all(
+        isinstance(model, BaseFactorizer) for model in (start, *models)
+    ):
+        raise TypeError(
+            "merge takes a list of fitted models and the model that they continued from: "
+            "merge([a, b], start)."
+        )
     try:
         learner = merge_learners(start.learner_, [model.learner_ for model in models])
     except MergeError as error:

@@ -1,6 +1,5 @@
 """`OMFB`: the paper's algorithm."""
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from ..streams.base import HintedError
 from .decomposition import Decomposition
 from .parameters import checked_init, init_array
 from .validation import Checked, look_like_counts
+from .warn import warn
 from .weights import weighted_rows
 
 
@@ -254,10 +254,9 @@ class OMFB(Decomposition):
     def _first_rows(self, X: Any) -> Checked:
         first = super()._first_rows(X)
         if self.absent is None and look_like_counts(first.rows):
-            warnings.warn(
+            warn(
                 "X is sparse, and its absent entries count as missing, not as zeros: set "
-                "absent='zero' for counts and TF-IDF, or absent='missing' if they are unknown.",
-                stacklevel=4,
+                "absent='zero' for counts and TF-IDF, or absent='missing' if they are unknown."
             )
         return first
 

@@ -6,6 +6,7 @@ Each error names the parameter, what it must be, and what it was.
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from ..core.checks import checked_count, checked_number, shown
@@ -104,10 +105,14 @@ def checked_bounds(low: Any, high: Any, n_features: int | None = None) -> tuple[
         )
     if not np.all((least <= most) & (least < np.inf) & (most > -np.inf)):
         raise ValueError(
-            f"min_value must be below infinity and not above max_value, got {shown(low)} and "
-            f"{shown(high)}: there is no number between these bounds."
+            f"min_value must be below infinity and not above max_value, got "
+            f"{_listed(least)} and {_listed(most)}: there is no number between these bounds."
         )
     return low, high
+
+
+def _listed(bound: NDArray[np.float64]) -> str:
+    return shown(bound.tolist())
 
 
 def _bound(name: str, given: Any, n_features: int | None) -> Any:

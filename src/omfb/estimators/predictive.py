@@ -1,7 +1,6 @@
 """Estimators of the factor model: standard deviations, intervals, draws and forecasts."""
 
 import math
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
@@ -19,7 +18,6 @@ from ..core.factor.engine import FACTOR, FactorEngine
 from ..core.prediction import Prediction
 from ..core.weighted import values_of
 from ..streams import Source
-from .diagnostics import OUT_OF_ORDER
 from .forecasts import ForecastingFactorizer
 from .frames import is_frame
 from .known import Limits, emptied, with_all_rows
@@ -33,8 +31,10 @@ from .times import (
     has_index,
     is_out_of_order,
     ordered_times,
+    out_of_order,
     times_of,
 )
+from .warn import warn
 from .weighted import WeightedFactorizer
 
 # Without `max_iter`, a fit makes at most 2 passes to learn from at least 4000 rows.
@@ -103,9 +103,9 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
         if not has_index(X):
             return
         if self.temporal is None and is_out_of_order(X):
-            warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=5)
+            warn(out_of_order(X))
         elif self.temporal is None and has_dates_as_text(X):
-            warnings.warn(DATES_AS_TEXT, UserWarning, stacklevel=5)
+            warn(DATES_AS_TEXT)
         elif first and self.temporal is not False:
             self._warn_of_times(Stamps(), X, learning=True)
         elif not first and self._is_temporal():
@@ -113,7 +113,7 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
 
     def _warn_of_times(self, stamps: Stamps, X: Any, *, learning: bool) -> None:
         for message in stamps.problems(times_of(X), learning=learning):
-            warnings.warn(message, UserWarning, stacklevel=6)
+            warn(message)
 
     def _is_temporal(self) -> bool:
         config = self.current_config()
@@ -411,11 +411,11 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
         new = numeric_names([unknown], skip_text=self._skips_text)
         if choice is None and not self.learner_.cache.get("told of new features"):
             self.learner_.cache["told of new features"] = True
-            warnings.warn(
+            warn(
                 f"New feature {new[0]!r} was added to the model, and so will others that rows "
                 f"bring. new_features='add' says that this is meant, 'error' and 'ignore' prevent "
-                f"it.", UserWarning, stacklevel=6,
-            )  # fmt: skip
+                f"it."
+            )
         return new
 
     # -- inside -----------------------------------------------------------------------------
@@ -448,7 +448,7 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
         config = self.current_config()
         assert isinstance(config, FactorConfig)
         if config.temporal and is_out_of_order(X):
-            warnings.warn(OUT_OF_ORDER, UserWarning, stacklevel=5)
+            warn(out_of_order(X))
             return replace(config, temporal=False)
         if config.temporal:
             self._warn_of_times(self._known_stamps, X, learning=False)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..core.factor.config import TimeIndex
+from .times import time_axis
 
-# Kinds of an index that says when rows came, by the name of its class.
+# Kinds of `time_axis`, by the name of its class.
 KINDS = {"DatetimeIndex": "datetime", "PeriodIndex": "period", "TimedeltaIndex": "timedelta"}
 # Rows at the end whose index shows how often rows come.
 SHOWN = 256
@@ -19,7 +20,7 @@ SHOWN = 256
 
 def index_kind(X: Any) -> str | None:
     """Which kind of times the index of a frame holds; None if none."""
-    return KINDS.get(type(getattr(X, "index", None)).__name__)
+    return KINDS.get(type(time_axis(X)).__name__)
 
 
 def seconds_of(index: Any) -> NDArray[np.float64]:
@@ -38,7 +39,7 @@ def time_index_of(X: Any) -> TimeIndex | None:
     kind = index_kind(X)
     if kind is None:
         return None
-    index = X.index
+    index = time_axis(X)
     freq = index.freqstr
     if freq is None and len(index) >= 3 and kind != "period":
         freq = _inferred(index[-SHOWN:])

@@ -28,19 +28,25 @@ def has_index(X: Any) -> bool:
     return hasattr(X, "columns") and hasattr(X, "index")
 
 
+def time_axis(X: Any) -> Any:
+    """The index of a frame as one of `KINDS`; None if it does not hold times."""
+    index: Any = X.index if has_index(X) else None
+    kind = type(index).__name__
+    if kind == "Index" and _are_dates(index):
+        return _converted(index)
+    return index if kind in KINDS else None
+
+
 def times_of(X: Any) -> Times:
     """The times of the rows of a frame: from a DatetimeIndex, PeriodIndex, TimedeltaIndex or dates.
 
     A period counts as its beginning. NaN is a time that is missing.
     """
-    index: Any = X.index if has_index(X) else None
-    kind = type(index).__name__
-    if kind == "PeriodIndex":
-        index = index.to_timestamp()
-    elif kind == "Index" and _are_dates(index):
-        index = _converted(index)
-    elif kind not in KINDS:
+    index = time_axis(X)
+    if index is None:
         return None
+    if hasattr(index, "to_timestamp"):
+        index = index.to_timestamp()
     if getattr(index, "tz", None) is not None:
         index = index.tz_convert("UTC").tz_localize(None)
     values = np.asarray(index.to_numpy())
@@ -68,6 +74,12 @@ def is_out_of_order(X: Any) -> bool:
     return times_of(X) is not None and not has_times(X)
 
 
+def out_of_order(X: Any) -> str:
+    """The message about a frame with times that do not ascend."""
+    times = times_of(X)
+    return NO_TIME if times is not None and np.isnan(times).any() else OUT_OF_ORDER
+
+
 def has_dates_as_text(X: Any) -> bool:
     """Whether the index of a frame holds text that begins with a date."""
     index: Any = X.index if has_index(X) else None
@@ -91,7 +103,9 @@ def _are_dates(index: Any) -> bool:
 def _converted(index: Any) -> Any:
     from pandas import to_datetime
 
-    return to_datetime(index, utc=True)
+    converted = to_datetime(index, utc=True)
+    naive = len(index) == 0 or getattr(index[0], "tzinfo", None) is None
+    return converted.tz_localize(None) if naive else converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +182,14 @@ REPEATED = (
 EARLIER = (
     "X begins before the end of what the model has learned from, but its rows are taken for the "
     "next ones in time. Learn in the order of time, or set temporal=False to silence this warning."
+)
+OUT_OF_ORDER = (
+    "The times of X's index are not in ascending order, so rows are not filled from their "
+    "neighbours. Sort them by X.sort_index(), or set temporal=False to silence this warning."
+)
+NO_TIME = (
+    "Some times of X's index are missing (NaT), so rows are not filled from their neighbours. Drop "
+    "these rows, or set temporal=False to silence this warning."
 )
 DATES_AS_TEXT = (
     "X's index holds dates as text, so rows are not taken for consecutive in time. Convert it by "

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from ..streams import Source
 from ..streams.blocks import checked_sparse, without_mask
 from ..streams.frames import checked_frame, has_columns
+from .rows import has_names, is_named_row
 
 FLOATS = [np.float64, np.float32]
 # What NumPy says of things that it cannot make numbers of.
@@ -93,10 +94,11 @@ def _refuse_streams(X: Any) -> None:
 
     Also single rows by name, where tables are expected.
     """
-    if isinstance(X, Mapping):
+    if has_names(X):
+        what = f"a {type(X).__name__}" if is_named_row(X) else "a list"
         raise TypeError(
-            "X is a dict, which `partial_fit`, `complete`, `interval` and `score_samples` take for "
-            "one row. Give a table: an array, a frame or a sparse matrix."
+            f"X is {what}: rows by name are for `partial_fit`, `complete`, `interval` and "
+            f"`score_samples`. Give a table: an array, a pandas.DataFrame or a sparse matrix."
         )
     if isinstance(X, str | os.PathLike | Iterator | Source):
         what = f"the path {os.fspath(X)!r}" if isinstance(X, str | os.PathLike) else "a stream"

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ..streams.arrays import ArraySource, DaskSource
+from ..streams.arrays import ArraySource, DaskSource, names_of
 from ..streams.base import DataError, Source
+from ..streams.frames import with_plain_floats
 from ..streams.iterables import IteratorSource
 from .reading import Names, Reading
 from .registry import TableSource, format_of
@@ -59,7 +60,9 @@ def open_stream(
     if reading.chooses:
         raise DataError("columns can only be chosen from a file; index the array instead.")
     if type(data).__module__.partition(".")[0] == "dask":
-        return DaskSource(data.to_dask_array() if hasattr(data, "to_dask_array") else data)
+        if hasattr(data, "to_dask_array"):
+            return DaskSource(with_plain_floats(data).to_dask_array(), names_of(data))
+        return DaskSource(data)
     if isinstance(data, Iterator):
         return IteratorSource(data)
     return ArraySource(data, missing=reading.missing_numbers)

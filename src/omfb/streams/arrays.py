@@ -47,7 +47,7 @@ class ArraySource(Source):
         # A plain view of the map: slicing the subclass creates a new map object, which is slow.
         self._X = np.asarray(X) if isinstance(X, np.memmap) else X
         self.n_rows, self.n_features = X.shape
-        self.feature_names = _names_of(X)
+        self.feature_names = names_of(X)
         self.dtype = _float_type_of(X, name)
         self.stored = getattr(X, "dtype", self.dtype)
         self.missing = missing
@@ -148,10 +148,10 @@ class DaskSource(GroupedSource):
     name = "the Dask array"
     worth_prefetching = True
 
-    def __init__(self, X: Any) -> None:
+    def __init__(self, X: Any, names: list[str] | None = None) -> None:
         check_kind(X.dtype, self.name)
         X = X.rechunk({1: -1})
-        self._X = X
+        self._X, self.feature_names = X, names
         self.n_features = int(X.shape[1])
         self.dtype = float_type(X.dtype)
         self.n_rows = None if np.isnan(X.shape[0]) else int(X.shape[0])
@@ -186,7 +186,8 @@ def _float_type_of(X: Any, name: str) -> np.dtype[Any]:
     return FLOATS[{str(kind).lower() for kind in X.dtypes} != {"float32"}]
 
 
-def _names_of(X: Any) -> list[str] | None:
+def names_of(X: Any) -> list[str] | None:
+    """The names of the columns of a frame; None if not all of them are text."""
     columns = getattr(X, "columns", None)
     if columns is None or not all(isinstance(name, str) for name in columns):
         return None

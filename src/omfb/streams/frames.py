@@ -65,6 +65,19 @@ def checked_frame(X: Any, name: str = "X") -> Any:
     return _without_objects(X)
 
 
+def with_plain_floats(X: Any) -> Any:
+    """A Dask dataframe whose columns of pandas' own or pyarrow's numbers are floats of NumPy.
+
+    Arrays made of the others would hold objects, NA among them.
+    """
+    others = {
+        name: np.float32 if str(kind).lower() in ("float32", "float[pyarrow]") else np.float64
+        for name, kind in X.dtypes.items()
+        if not isinstance(kind, np.dtype)
+    }
+    return X.astype(others) if others else X
+
+
 def _without_objects(X: Any) -> Any:
     """The frame with NaN where columns of objects held None, NA or NaT."""
     objects = [at for at, dtype in enumerate(X.dtypes) if str(dtype) == "object"]

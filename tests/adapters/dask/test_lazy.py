@@ -119,6 +119,16 @@ def test_frames_keep_index_columns_and_types(frame, nothing_computes):
     assert ((std > 0) == frame[std.columns].isna()).all().all()
 
 
+def test_a_dask_frame_is_learned_from_by_name(frame):
+    lazy = dd.from_pandas(frame, npartitions=3)
+    model = OMFBImputer(3, random_state=0).fit(lazy)
+    assert list(model.feature_names_in_) == [name for name in frame.columns if name != "town"]
+    (found,) = computed(model.complete(lazy[list(frame.columns[::-1])]))
+    pd.testing.assert_frame_equal(found[frame.columns], model.complete(lazy).compute())
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        model.complete(lazy.assign(more=1.0)).compute()
+
+
 def test_codes_of_a_frame_keep_its_index(frame, nothing_computes):
     numbers = frame.drop(columns=["town", "whole"])
     model = OnlineFactorAnalysis(3, random_state=0).fit(numbers)

@@ -25,6 +25,7 @@ from ...learner.learner import Learner
 from ...learner.snapshot import Learned, Snapshot
 from ...streams.base import Blocks, DataError, Position, Source, uniform_error
 from ...streams.blocks import check_kind, float_type
+from ...streams.frames import with_plain_floats
 from ...streams.row_times import RowTimes
 from .futures import gathered
 from .lazy import is_frame
@@ -90,7 +91,7 @@ class RoundSource(Source):
         """The rows of a Dask array or dataframe; chunks along its columns are joined."""
         names = [str(name) for name in X.columns] if is_frame(X) else None
         if is_frame(X):
-            X = X.to_dask_array(lengths=True)
+            X = with_plain_floats(X).to_dask_array(lengths=True)
         elif np.isnan(X.shape[0]):
             X = X.compute_chunk_sizes()
         check_kind(X.dtype, cls.name)
