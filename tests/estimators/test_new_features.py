@@ -1,5 +1,6 @@
 """Features that a stream brings later: added by name, learned as if they had always been known."""
 
+import copy
 import warnings
 
 import numpy as np
@@ -10,7 +11,9 @@ from omfb.core.factor.check import check_state
 from omfb.core.factor.config import FactorConfig
 from omfb.core.factor.grow import add_features
 from omfb.core.factor.init import init
+from omfb.core.factor.restrict import by_feature_of
 from omfb.core.factor.step import step
+from omfb.core.linalg import capacity
 
 from ..making import PREDICTIVE, snapshot
 
@@ -134,3 +137,75 @@ def test_more_features_may_have_more_components():
     check_state(wider)
     residual = wider.holdout.sse[1]
     assert np.sqrt(residual[0] / residual[1]) < 0.5
+
+
+def many_names(n, keys=8, seed=0):
+    """Rows of a few of ever more features."""
+    rng = np.random.default_rng(seed)
+    loadings = rng.normal(size=(n, 2))
+    for t in range(n):
+        which = rng.choice(20 + 3 * t // 4, keys, replace=False)
+        values = loadings[which] @ rng.normal(size=2) + 0.2 * rng.normal(size=keys)
+        yield {f"n{i}": value for i, value in zip(which.tolist(), values.tolist(), strict=True)}
+
+
+def test_ever_more_names_copy_each_array_a_few_times(monkeypatch):
+    copied = []
+    with_room = capacity._with_room
+
+    def counted(array, needed, axis):
+        copied.append(array.nbytes)
+        return with_room(array, needed, axis)
+
+    model = OnlineFactorAnalysis(2, random_state=0, new_features="add")
+    rows = list(many_names(2000))
+    for row in rows[:1000]:
+        model.partial_fit(row)
+    monkeypatch.setattr(capacity, "_with_room", counted)
+    before = model.n_features_in_
+    for row in rows[1000:]:
+        model.partial_fit(row)
+    state = model.learner_.learned.state
+    check_state(state)
+    added = model.n_features_in_ - before
+    assert added > 500
+    # Batches and M-steps make arrays without room: that is once in many rows.
+    arrays = sum(np.array(array).nbytes for array in by_feature_of(state).values())
+    assert sum(copied) < 0.1 * added * arrays
+
+
+def test_rows_of_few_entries_do_not_depend_on_how_models_are_read_and_saved(tmp_path):
+    one = OMFBImputer(2, random_state=0, new_features="add")
+    other = OMFBImputer(2, random_state=0, new_features="add")
+    for at, row in enumerate(many_names(900)):
+        one.partial_fit(row)
+        other.partial_fit(row)
+        if at % 97 == 0:
+            other.complete(row)
+            other.score_samples(row)
+        if at in (150, 480, 500, 777):
+            other.save(tmp_path / "m.omfb")
+            other = OMFBImputer.load(tmp_path / "m.omfb")
+    assert one.n_features_in_ == other.n_features_in_ > 600
+    assert np.array_equal(one.components_, other.components_)
+    assert one.complete({"n1": 1.0}) == other.complete({"n1": 1.0})
+
+
+def test_a_copy_goes_on_by_itself():
+    rows = list(many_names(800))
+    model = OnlineFactorAnalysis(2, random_state=0, new_features="add")
+    for row in rows[:700]:
+        model.partial_fit(row)
+    held = copy.copy(model)
+    expected = [held.components_, held.feature_names_in_]
+    alone = copy.deepcopy(held)
+    for row in rows[700:]:
+        model.partial_fit(row)
+        model.partial_fit({"other": 1.0, **row})
+    np.testing.assert_array_equal(held.components_, expected[0])
+    np.testing.assert_array_equal(held.feature_names_in_, expected[1])
+    for row in rows[700:]:
+        held.partial_fit(row)
+        alone.partial_fit(row)
+    np.testing.assert_array_equal(held.components_, alone.components_)
+    np.testing.assert_array_equal(held.feature_names_in_, alone.feature_names_in_)

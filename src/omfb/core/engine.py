@@ -37,7 +37,7 @@ class AnyState(Protocol):
 
     @property
     def C(self) -> Matrix:  # noqa: N802
-        """The dictionary, (n_features, n_components): the only array that a step writes into."""
+        """The dictionary, (n_features, n_components): an array that a step may write into."""
 
     @property
     def n_seen(self) -> int:
@@ -76,12 +76,18 @@ class Engine(Protocol[S, K]):
     def step(self, state: S, rows: Rows, *, reuse: bool) -> tuple[S, Matrix, Info]:
         """Learn from rows: the next state, their codes and energies.
 
-        With `reuse`, `state.C` may be written into, and nothing else; otherwise the state stays
-        as it is.
+        With `reuse`, the arrays of `arrays_of_step` may be written into, and nothing else;
+        otherwise the state stays as it is.
         """
 
-    def with_dictionary(self, state: S, C: Matrix) -> S:
-        """The state with an equal dictionary in another array."""
+    def arrays_of_step(self, state: S, row: Rows | None) -> dict[str, Matrix]:
+        """The arrays that a step from one such row, or from any, may write into, by their names.
+
+        Features are along the first axis of the dictionary "C", and the last of all others.
+        """
+
+    def with_arrays(self, state: S, arrays: dict[str, Matrix]) -> S:
+        """The state with equal arrays in the place of some of `arrays_of_step`."""
 
     def updates_in_place(self, row: Rows) -> bool:
         """Whether a step from one such row writes into `state.C` rather than make a new one."""

@@ -288,7 +288,7 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
                 given = weights.of(rows, learner.feature_names, columns_of(X))
             codes = learner.learn(given, config, ordered_times(X))
         except BaseException:
-            if learner.feature_names is not before.feature_names:  # features were added
+            if learner.names is not before.names:  # features were added
                 learner.restore(before)
             raise
         if codes is not None:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..core.checks import shown
 from ..learner.learner import Learner
+from ..learner.names import Names
 from .attributes import FittedAttributes
 from .rows import NameIndex, as_mappings, as_table, has_names, numeric_names
 from .validation import Checked
@@ -43,10 +44,8 @@ class NamedRowsMixin(FittedAttributes):
         """
         return self._named_rows(self.learner_, rows, learn=False)
 
-    def _named_rows(
-        self, learner: Learner, rows: list[Mapping[Any, Any]], learn: bool
-    ) -> NDArray[Any]:
-        names = learner.feature_names
+    def _named_rows(self, learner: Learner, rows: list[Mapping[Any, Any]], learn: bool) -> Any:
+        names = learner.names
         if names is None:
             raise ValueError(
                 "X has names, but the model was fitted to rows without names. Give arrays."
@@ -54,7 +53,10 @@ class NamedRowsMixin(FittedAttributes):
         index = learner.cache.get("names")
         if index is None or index.names is not names:
             learner.cache["names"] = index = NameIndex(names)
-        array, unknown = index.array(rows, learner.dtype)
+        if learn and self._are_few_entries(learner, rows):
+            array, unknown = index.sparse(rows, learner.dtype)
+        else:
+            array, unknown = index.array(rows, learner.dtype)
         if unknown:
             new = self._new_names(unknown, names, learn)
             if new:
@@ -62,12 +64,17 @@ class NamedRowsMixin(FittedAttributes):
                 return self._named_rows(learner, rows, learn)
         return array
 
-    def _new_names(self, unknown: dict[Any, Any], names: list[str], learn: bool) -> list[str]:
+    def _are_few_entries(self, learner: Learner, rows: list[Mapping[Any, Any]]) -> bool:
+        """Whether rows are to be learned as lists of entries: that costs less if these are few."""
+        return False
+
+    def _new_names(self, unknown: dict[Any, Any], names: Names, learn: bool) -> list[str]:
         """Names of features to be added, of entries that are no features of the model."""
         name = next(iter(unknown))
+        known = names.listed
         raise ValueError(
             f"X has {shown(name)}, which is no feature of the model: it was fitted to "
-            f"{shown(names[0])} and {len(names) - 1} more. Leave it out."
+            f"{shown(known[0])} and {len(known) - 1} more. Leave it out."
         )
 
     def _first_named_rows(self, X: Any) -> Checked:
@@ -75,7 +82,7 @@ class NamedRowsMixin(FittedAttributes):
         names = numeric_names(rows, skip_text=self._skips_text)
         if not names:
             raise ValueError("X has no entry that is a number: there is nothing to learn from.")
-        return Checked(NameIndex(names).array(rows, np.float64)[0], names)
+        return Checked(NameIndex(Names(names)).array(rows, np.float64)[0], names)
 
     _skips_text: ClassVar[bool] = False
     """Whether entries that are not numbers are passed through; otherwise they are refused."""

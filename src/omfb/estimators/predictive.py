@@ -1,7 +1,7 @@
 """Estimators of the factor model: standard deviations, intervals, draws and forecasts."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -15,8 +15,11 @@ from ..core.checks import checked_count, checked_level
 from ..core.engines import AnyConfig
 from ..core.factor.config import FactorConfig
 from ..core.factor.engine import FACTOR, FactorEngine
+from ..core.factor.restrict import FEW_OF, FEWEST_FEATURES
 from ..core.prediction import Prediction
 from ..core.weighted import values_of
+from ..learner.learner import Learner
+from ..learner.names import Names
 from ..streams import Source
 from .forecasts import ForecastingFactorizer
 from .frames import is_frame
@@ -402,7 +405,12 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
 
     # -- features that a stream brings ------------------------------------------------------
 
-    def _new_names(self, unknown: dict[Any, Any], names: list[str], learn: bool) -> list[str]:
+    def _are_few_entries(self, learner: Learner, rows: list[Mapping[Any, Any]]) -> bool:
+        m = learner.n_features
+        few = m >= FEWEST_FEATURES and FEW_OF * sum(map(len, rows)) <= len(rows) * m
+        return few and learner.takes_sparse_rows
+
+    def _new_names(self, unknown: dict[Any, Any], names: Names, learn: bool) -> list[str]:
         choice = checked_new_features(self.new_features)
         if choice == "error":
             return super()._new_names(unknown, names, learn)

@@ -4,16 +4,18 @@ Rows by name are matched to the model's features by their keys, in any order. A 
 or holds None or NaN, is a missing entry.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from operator import itemgetter
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.checks import shown
+from ..learner.names import Names
 
 # Types of values that need no closer look.
 PLAIN = frozenset({float, int, np.float64, np.float32, np.int64, np.int32})
@@ -128,14 +130,12 @@ class NameIndex:
 
     Parameters
     ----------
-    names : list of str
-        It must not change while this object is in use.
+    names : Names
     """
 
-    def __init__(self, names: list[str]) -> None:
+    def __init__(self, names: Names) -> None:
         self.names = names
-        self.position = {name: at for at, name in enumerate(names)}
-        self._values = itemgetter(*names) if len(names) > 1 else None
+        self._values: Any = None  # made of the names when the first complete row comes
 
     def array(
         self, rows: Sequence[Mapping[Any, Any]], dtype: Any
@@ -156,8 +156,10 @@ class NameIndex:
 
     def _fill_plain(self, row: Mapping[Any, Any], values: NDArray[Any]) -> bool:
         """Fill in a row that has all features, as plain numbers; False if it has not."""
-        if self._values is None:
+        if len(self.names) < 2:
             return False
+        if self._values is None:
+            self._values = itemgetter(*self.names.listed)
         try:
             given = self._values(row)
         except KeyError:
@@ -172,19 +174,40 @@ class NameIndex:
 
     def _fill(self, row: Mapping[Any, Any], values: NDArray[Any], unknown: dict[Any, Any]) -> None:
         values.fill(np.nan)
-        position = self.position
+        for at, value in self._entries(row, unknown):
+            values[at] = value
+
+    def sparse(self, rows: Sequence[Mapping[Any, Any]], dtype: Any) -> tuple[Any, dict[Any, Any]]:
+        """Rows as `array` gives them, as a sparse matrix; absent entries are missing."""
+        starts, features, values = [0], [], []
+        unknown: dict[Any, Any] = {}
+        for row in rows:
+            entries = sorted(self._entries(row, unknown))
+            features += [at for at, _ in entries]
+            values += [value for _, value in entries]
+            starts.append(len(features))
+        made = scipy.sparse.csr_matrix(
+            (np.array(values, dtype), np.array(features, np.int32), np.array(starts, np.int32)),
+            shape=(len(rows), len(self.names)),
+        )
+        made.has_sorted_indices = made.has_canonical_format = True
+        return made, unknown
+
+    def _entries(
+        self, row: Mapping[Any, Any], unknown: dict[Any, Any]
+    ) -> Iterator[tuple[int, float]]:
+        """The entries of a row that are numbers, by their features; others go to `unknown`."""
+        position = self.names.position
         for name, value in row.items():
-            at = position.get(name)
+            at = position(name)
             if at is None:
                 unknown[name] = value
                 continue
-            if type(value) is float:
-                values[at] = value
-                continue
-            number = entry(value)
+            number = value if type(value) is float else entry(value)
             if number is None:
                 raise not_a_number(name, value)
-            values[at] = number
+            if number == number:
+                yield at, number
 
 
 def like_row(X: Any, filled: NDArray[Any], names: list[str] | None) -> Any:

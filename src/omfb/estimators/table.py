@@ -9,6 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import dense_with_holes
+from ..core.linalg.capacity import extended
 from ..core.require import require
 from .sentinels import Extremes, Suspect
 
@@ -40,6 +41,8 @@ class Table:
         """The facts once more rows have been learned from."""
         if self.limits is None:
             return self
+        if scipy.sparse.issparse(rows) and rows.shape[0] == 1:
+            return self._after_few(rows.indices, rows.data, rows.shape[1])
         if scipy.sparse.issparse(rows) and rows.shape[0] * rows.shape[1] > MOST_ENTRIES:
             return replace(self, limits=None)
         rows = dense_with_holes(rows)
@@ -52,6 +55,22 @@ class Table:
         if np.array_equal(low, self.limits[0]) and np.array_equal(high, self.limits[1]):
             return self
         return replace(self, limits=_finite(np.array([low, high], np.float64)))
+
+    def _after_few(self, features: NDArray[Any], values: NDArray[Any], n_features: int) -> Self:
+        """The facts after a row of a few entries."""
+        limits = self.limits
+        assert limits is not None
+        if limits.shape[1] < n_features:
+            limits = extended(limits, n_features - limits.shape[1], [[1.0], [0.0]])
+        low, high = limits[:, features]
+        none = low > high
+        low = np.fmin(np.where(none, np.inf, low), values)
+        high = np.fmax(np.where(none, -np.inf, high), values)
+        new = _finite(np.array([low, high], np.float64))
+        if not np.array_equal(new, limits[:, features]):
+            limits = limits.copy()
+            limits[:, features] = new
+        return self if limits is self.limits else replace(self, limits=limits)
 
     def limits_of(self, n_features: int) -> Limits:
         """The limits of so many features, of which streams may have added some since the fit."""

@@ -11,6 +11,7 @@ from ..core.blocks import dense_with_holes
 from ..core.engines import AnyConfig
 from ..formats import is_stream
 from ..learner.learner import Learner
+from ..learner.names import Names
 from ..streams import Source
 from ..streams.marked import MarkedSource
 from .columns import (
@@ -153,7 +154,7 @@ class TableFactorizer(PredictiveFactorizer):
                 "add_indicator=True and keep_empty_features=False are not for Dask collections."
             )
 
-    def _new_names(self, unknown: dict[Any, Any], names: list[str], learn: bool) -> list[str]:
+    def _new_names(self, unknown: dict[Any, Any], names: Names, learn: bool) -> list[str]:
         numbers = {name: value for name, value in unknown.items() if entry(value) is not None}
         return super()._new_names(numbers, names, learn) if numbers else []
 
@@ -163,13 +164,17 @@ class TableFactorizer(PredictiveFactorizer):
         rows = super()._rows(learner, features_of(X, names, columns, drop=drop))
         return self._marked(rows, names)
 
-    def _named_rows(
-        self, learner: Learner, rows: list[Mapping[Any, Any]], learn: bool
-    ) -> NDArray[Any]:
+    def _are_few_entries(self, learner: Learner, rows: list[Mapping[Any, Any]]) -> bool:
+        codes = MissingValues.of(self.missing_values)
+        return not codes and super()._are_few_entries(learner, rows)
+
+    def _named_rows(self, learner: Learner, rows: list[Mapping[Any, Any]], learn: bool) -> Any:
         if any(isinstance(value, bool | np.bool_) for row in rows for value in row.values()):
             flags = self._known_table.flags(learner.feature_names)
             rows = [with_flags(row, flags) for row in rows]
         array = super()._named_rows(learner, rows, learn)
+        if not MissingValues.of(self.missing_values):
+            return array
         return self._marked(array, learner.feature_names)
 
     # -- results out ------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from ..core.finite import is_ordinary, quiet
 from ..core.info import Info
 from ..core.weighted import values_of
 from .double_buffer import DoubleBuffer, observed_features
+from .names import Names
 from .predictor import Predictor, locates_infinity
 from .row_blocks import joined, together, widened
 from .snapshot import NO_ENERGY, Learned, Snapshot
@@ -77,11 +78,12 @@ class Learner(Predictor):
         if n_components is not None:
             n_components = checked_count("n_components", n_components, "how many atoms to learn")
         self.n_components = n_components
-        self.init, self.seed, self.feature_names = init, seed, feature_names
+        self.init, self.seed = init, seed
+        self.names = None if feature_names is None else Names(feature_names)
         self.engine: AnyEngine = ENGINES[algorithm]
         self._config: AnyConfig = self.engine.config_type() if config is None else config
         self._learned: Learned | None = None
-        self._buffer: DoubleBuffer | None = None
+        self._buffers: dict[str, DoubleBuffer] = {}
         self._resumed: tuple[Any, Any, Any] = _NEVER
         self._lock = threading.Lock()
         # Caches of whoever holds the learner; they are no part of it.
@@ -150,6 +152,21 @@ class Learner(Predictor):
         return config
 
     @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features, if they have any."""
+        return None if self.names is None else self.names.listed
+
+    @property
+    def is_young(self) -> bool:
+        """Whether new rows may still enter the first dictionary."""
+        return self._learned is None or self._learned.head is not None
+
+    @property
+    def takes_sparse_rows(self) -> bool:
+        """Whether single rows of few entries are learned faster as sparse matrices."""
+        return not self.is_young and not self.engine.n_last_rows(self.config, 1) > 1
+
+    @property
     def n_features(self) -> int:
         """Features of a row."""
         return int(self._some_rows().shape[1])
@@ -211,7 +228,7 @@ class Learner(Predictor):
     def add_features(self, names: list[str]) -> None:
         """Add features by name, of which nothing was observed yet."""
         with self._lock:
-            learned, known = self._learned, self.feature_names
+            learned, known = self._learned, self.names
             assert learned is not None
             assert known is not None
             head = None if learned.head is None else widened(learned.head, len(names))
@@ -220,10 +237,22 @@ class Learner(Predictor):
             if head is not None and self.engine.defers_start:
                 state = None  # it is made of the first rows, when it is needed
             elif state is not None:
-                state = self.engine.add_features(state, len(names))
-            self._buffer, self._resumed = None, _NEVER
+                state = self._widened(state, len(names))
+            self._resumed = _NEVER
             self._learned = replace(learned, state=state, head=head, last=last)
-            self.feature_names = [*known, *names]
+            self.names = known.with_more(names)
+
+    def _widened(self, state: Any, count: int) -> Any:
+        """The state with more features; the buffers for the next row get them, too."""
+        wider = self.engine.add_features(state, count)
+        before = self.engine.arrays_of_step(state, None)
+        after = self.engine.arrays_of_step(wider, None)
+        found = {
+            name: buffer.widened(count, before[name], after[name])
+            for name, buffer in self._buffers.items()
+        }
+        self._buffers = {name: buffer for name, buffer in found.items() if buffer is not None}
+        return wider
 
     def learn_and_fill(self, row: NDArray[Any]) -> NDArray[Any]:
         """Learn from one row (1, n_features); return the row as the model then predicts it.
@@ -278,7 +307,7 @@ class Learner(Predictor):
             self._config,
             self.init,
             self.seed,
-            self.feature_names,
+            self.names,
             self.engine,
             self._learned,
         )
@@ -295,7 +324,7 @@ class Learner(Predictor):
         with self._lock:
             self.n_components, self._config = snapshot.n_components, snapshot.config
             self.init, self.seed, self.engine = snapshot.init, snapshot.seed, snapshot.engine
-            self.feature_names = snapshot.feature_names
+            self.names = snapshot.names
             self._learned = snapshot.learned
 
     def with_config(self, config: AnyConfig) -> Self:
@@ -374,7 +403,8 @@ class Learner(Predictor):
         rows, count = values_of(rows), self.engine.n_last_rows(config, rows.shape[1])
         if count == 0:
             return (), None
-        blocks = (*(() if learned is None else learned.last), rows[-count:].copy())
+        new = rows.copy() if rows.shape[0] <= count else rows[-count:].copy()
+        blocks = (*(() if learned is None else learned.last), new)
         if times is not None and learned is not None and learned.last:
             # Rows before these that have no times leave them without: they would not fit.
             before = learned.times
@@ -429,33 +459,44 @@ class Learner(Predictor):
     def _learn_one(
         self, learned: Learned, state: Any, row: Rows, times: Times, in_fit: bool
     ) -> NDArray[Any]:
-        """Learn from one row in a second copy of the dictionary, which then takes its place.
+        """Learn from one row in second copies of what it changes, which then take its place.
 
         To write the update into the dictionary itself would be the quickest, but other threads, or
         an interrupt, would see half of it.
         """
-        buffer, self._buffer = self._buffer, None
-        C, before = state.C, state
-        spare = C.copy() if buffer is None else buffer.up_to_date(C)
-        state, codes, info = self._stepped(
-            self.engine.with_dictionary(state, spare), row, reuse=True
-        )
+        buffers, self._buffers = self._buffers, {}
+        before, given = state, self.engine.arrays_of_step(state, row)
+        spares = {
+            name: buffers[name].up_to_date(array) if name in buffers else array.copy()
+            for name, array in given.items()
+        }
+        state, codes, info = self._stepped(self.engine.with_arrays(state, spares), row, reuse=True)
         last, times = self._last_after(learned, row, state.config, times)
         now = Learned(state, learned.totals.plus(info), last=last, times=times)
         if not in_fit and self.engine.rows_until_update(before) == 1:
             now = self._with_temporal(now, now)
         self._learned = now
-        if state.C is spare:
-            self._buffer = DoubleBuffer(C, spare, observed_features(row, C))
+        self._keep_buffers(given, spares, self.engine.arrays_of_step(state, row), row)
         return codes
+
+    def _keep_buffers(
+        self, before: dict[str, Any], spares: dict[str, Any], after: dict[str, Any], row: Rows
+    ) -> None:
+        """Keep the arrays before a row for the next one, where the spare ones took their place."""
+        stale = observed_features(row, spares["C"])
+        self._buffers = {
+            name: DoubleBuffer(before[name], spare, stale, 0 if name == "C" else -1)
+            for name, spare in spares.items()
+            if after[name] is spare
+        }
 
     def __getstate__(self) -> dict[str, Any]:
         kept = self.__dict__.copy()
-        del kept["_lock"], kept["_buffer"], kept["_resumed"], kept["cache"]
+        del kept["_lock"], kept["_buffers"], kept["_resumed"], kept["cache"]
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
-        self.__dict__.update(kept, _lock=threading.Lock(), _buffer=None, _resumed=_NEVER, cache={})
+        self.__dict__.update(kept, _lock=threading.Lock(), _buffers={}, _resumed=_NEVER, cache={})
         _LEARNERS.add(self)
 
 
@@ -465,7 +506,7 @@ def _unlock_all() -> None:
     What was learned is replaced as a whole, so every learner is a consistent one.
     """
     for learner in list(_LEARNERS):
-        learner._lock, learner._buffer = threading.Lock(), None  # noqa: SLF001
+        learner._lock, learner._buffers = threading.Lock(), {}  # noqa: SLF001
 
 
 if hasattr(os, "register_at_fork"):

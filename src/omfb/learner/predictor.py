@@ -44,7 +44,11 @@ class Predictor(ABC):
     """Codes, predictions and facts of a state; nothing is learned."""
 
     engine: AnyEngine
-    feature_names: list[str] | None
+
+    @property
+    @abstractmethod
+    def feature_names(self) -> list[str] | None:
+        """Names of the features, if they have any."""
 
     @property
     @abstractmethod

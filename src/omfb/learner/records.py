@@ -17,6 +17,7 @@ from ..core.weighted import WeightedRows
 from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
+from .names import Names
 from .row_blocks import together
 from .snapshot import Learned, Snapshot
 
@@ -113,9 +114,9 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         dense = header["head"] == "dense"
         n_features = int(tensors["head"].shape[1] if dense else tensors["head.shape"][1])
     n_components = about["n_components"]
-    known = n_components is None or type(n_components) is int
-    most = LARGEST_COUNT if known and n_components is not None else 1
-    require(known and 1 <= (n_components or 1) <= most, "its number of components")
+    counted = n_components is None or type(n_components) is int
+    most = LARGEST_COUNT if counted and n_components is not None else 1
+    require(counted and 1 <= (n_components or 1) <= most, "its number of components")
     if n_components is not None and state is not None:
         require(engine.n_components(state) <= n_components, "its dictionary has another size")
     init = tensors["learner.init"] if about["init"] is None else about["init"]
@@ -137,7 +138,8 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
         _last(tensors, n_features),
         _times(tensors),
     )
-    return Snapshot(n_components, config, init, seed, names, engine, learned)
+    known = None if names is None else Names(names)
+    return Snapshot(n_components, config, init, seed, known, engine, learned)
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import Any
 from ..core.engine import AnyState, Init, Times
 from ..core.engines import AnyConfig, AnyEngine
 from ..core.info import Info
+from .names import Names
 
 NO_ENERGY = Info(0.0, 0.0)
 
@@ -53,9 +54,14 @@ class Snapshot:
     config: AnyConfig
     init: Init
     seed: int
-    feature_names: list[str] | None
+    names: Names | None
     engine: AnyEngine
     learned: Learned | None
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """Names of the features, if they have any."""
+        return None if self.names is None else self.names.listed
 
     @property
     def n_seen(self) -> int:

@@ -54,9 +54,13 @@ class BroydenEngine(PointPredictions):
             state = replace(state, G=gram(state.C), entries_since_gram=0)
         return state, codes, info.sound()
 
-    def with_dictionary(self, state: State, C: Matrix) -> State:
-        """See `Engine.with_dictionary`."""
-        return replace(state, C=C)
+    def arrays_of_step(self, state: State, row: Rows | None) -> dict[str, Matrix]:
+        """See `Engine.arrays_of_step`."""
+        return {"C": state.C}
+
+    def with_arrays(self, state: State, arrays: dict[str, Matrix]) -> State:
+        """See `Engine.with_arrays`."""
+        return replace(state, C=arrays["C"])
 
     def updates_in_place(self, row: Rows) -> bool:
         """See `Engine.updates_in_place`."""

@@ -61,6 +61,7 @@ def _check_ranges(state: State) -> None:
         require(bool((sums >= 0.0).all()), "a sum of squares or counts below zero")
     counts = (schedule.n_seen, schedule.n_entries, schedule.pass_rows, state.holdout.n_scored)
     require(all(0 <= count < LARGEST_COUNT for count in counts), "a count that is none")
+    require(0.0 < state.batch.count_fade <= 1.0, "count_fade is no share")
     require(0.0 <= stats.start_weight <= 1.0, "start_weight is no share")
     age = schedule.n_seen - state.drift.origin
     require(-age <= schedule.extra_weight < np.inf, "weights that are not above zero")

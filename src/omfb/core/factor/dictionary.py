@@ -41,7 +41,7 @@ def update_dictionary(
     """The dictionary after rows with these codes."""
     counts = state.stats.counts
     alike = counts.max() - counts.min() <= 1e-9 * counts.max()
-    if rows.complete and alike:
+    if rows.complete and alike and state.width == len(counts):
         after = after if rows.weights is None else after * rows.weights
         return _by_products(state, rows.values, codes, keep, after, leverage)
     return _by_recursion(state, rows, codes, keep, leverage, reuse)

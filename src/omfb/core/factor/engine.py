@@ -29,6 +29,7 @@ from .horizons import forecast
 from .init import head_rows
 from .init import init as init_state
 from .rank import active_components
+from .restrict import WRITTEN, by_feature_of, has_few_entries
 from .robust import clip_rows, outlier_limit
 from .smoother import predict_in_time
 from .state import State, evolve
@@ -70,9 +71,16 @@ class FactorEngine:
             after = evolve(after, temporal=None)
         return after, codes, info
 
-    def with_dictionary(self, state: State, C: Matrix) -> State:
-        """See `Engine.with_dictionary`."""
-        return evolve(state, C=C)
+    def arrays_of_step(self, state: State, row: Rows | None) -> dict[str, Matrix]:
+        """See `Engine.arrays_of_step`."""
+        if row is None or has_few_entries(state, row):
+            found = by_feature_of(state)
+            return {name: found[name] for name in WRITTEN}
+        return {"C": state.params.C}
+
+    def with_arrays(self, state: State, arrays: dict[str, Matrix]) -> State:
+        """See `Engine.with_arrays`."""
+        return evolve(state, **arrays)
 
     def updates_in_place(self, row: Rows) -> bool:
         """See `Engine.updates_in_place`."""

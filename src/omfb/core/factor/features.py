@@ -1,7 +1,7 @@
 """Features that begin late, never vary, or hold whole numbers only.
 
 *New features.* If the head did not observe a feature, its first observed values give its mean and
-unit at the next M-step (`admit_features`); until then it counts as missing. Without a unit its
+unit at the end of a batch (`admit_features`); until then it counts as missing. Without a unit its
 values could be anything, and would spoil the codes of their rows.
 
 *Constant features* leave no residual. Counted among the degrees of freedom they would make the
@@ -50,7 +50,10 @@ def set_aside(state: State, X: Any) -> tuple[State, Any]:
 
 
 def admit_features(state: State) -> State:
-    """Give a mean and a unit to new features of which enough entries are known."""
+    """Give a mean and a unit to new features of which enough entries are known.
+
+    `Batch.G` is that of `Params.C`, not of what made the last codes.
+    """
     pending = state.features.pending_moments
     new = ~state.features.known & (pending[0] >= state.config.hyper.new_feature_entries)
     if not new.any():
@@ -60,13 +63,18 @@ def admit_features(state: State) -> State:
     deviations = np.where(deviations > ROUNDING * np.abs(means), deviations, np.abs(means))
     params, stats = state.params, state.stats
     center, scale, noise = params.center.copy(), params.scale.copy(), params.noise_std.copy()
-    C, sums, seen = params.C.copy(), stats.residual_sums.copy(), stats.counts.copy()
+    C, G = params.C, state.batch.G
+    sums, seen = stats.residual_sums.copy(), stats.counts.copy()
+    if C[new].any():
+        C = C.copy()
+        C[new] = 0.0
+        G = gram(C)
     center[new] = means if state.config.center else 0.0
     if state.config.scale:
         scale[new] = noise[new] = np.where(deviations > 0.0, deviations, scale[new])
-    C[new], sums[:, new], seen[new] = 0.0, 0.0, 0.0
+    sums[:, new], seen[new] = 0.0, 0.0
     return evolve(
-        state, center=center, scale=scale, noise_std=noise, C=C, G=gram(C), residual_sums=sums,
+        state, center=center, scale=scale, noise_std=noise, C=C, G=G, residual_sums=sums,
         counts=seen, known=state.features.known | new,
     )  # fmt: skip
 

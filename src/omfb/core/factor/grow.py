@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..linalg.capacity import extended
 from .rank import switched_off_variance
 from .state import State, evolve
 from .stats import inverse
@@ -17,7 +18,8 @@ from .stats import inverse
 def add_features(state: State, count: int) -> State:
     """The state with `count` more features, of which nothing was observed.
 
-    If more features may have more components, these are added, too, switched off.
+    If more features may have more components, these are added, too, switched off. Arrays have room
+    for more features, so that one costs O(r) amortised.
     """
     m, hyper = len(state.params.C), state.config.hyper
     params, batch, features = state.params, state.batch, state.features
@@ -27,23 +29,26 @@ def add_features(state: State, count: int) -> State:
 
     def more(values: NDArray[Any], new: Any) -> NDArray[Any]:
         """An array of features with the same value for each new one."""
-        rest = np.full((*values.shape[:-1], count), new, values.dtype)
-        return np.concatenate([values, rest], axis=-1)
+        return extended(values, count, new)
 
     def rows(C: NDArray[Any]) -> NDArray[Any]:
-        return np.concatenate([C, np.zeros((count, C.shape[1]), C.dtype)])
+        return extended(C, count, 0.0, axis=0)
+
+    def usual(values: NDArray[Any]) -> float:
+        """The median of the features; the last of those that wait for a unit has it already."""
+        return float(np.median(values) if features.known[-1] else values[-1])
 
     grown = evolve(
         state,
         C=rows(params.C),
         C_batch=None if batch.C_batch is None else rows(batch.C_batch),
-        center=more(params.center, float(np.median(params.center)) if state.config.center else 0.0),
-        scale=more(params.scale, float(np.median(params.scale))),
-        noise_std=more(params.noise_std, float(np.median(params.noise_std))),
+        center=more(params.center, usual(params.center) if state.config.center else 0.0),
+        scale=more(params.scale, usual(params.scale)),
+        noise_std=more(params.noise_std, usual(params.noise_std)),
         inverse_coverage=more(batch.inverse_coverage, 1.0 / hyper.least_coverage),
         counts=more(state.stats.counts, 0.0),
         residual_sums=more(state.stats.residual_sums, 0.0),
-        masks=np.concatenate([state.holdout.masks, shown], axis=1),
+        masks=more(state.holdout.masks, shown),
         n_dropped=more(state.outliers.n_dropped, 0),
         run_length=more(state.outliers.run_length, 0),
         known=more(features.known, known),
@@ -52,8 +57,6 @@ def add_features(state: State, count: int) -> State:
         constant=more(features.constant, False),
         varied=more(features.varied, False),
         constant_value=more(features.constant_value, 0.0),
-        # New features wait for the next M-step.
-        update_left=min(state.schedule.update_left, hyper.least_update),
         temporal=None,
         posterior=None,
     )

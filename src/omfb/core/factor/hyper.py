@@ -34,6 +34,10 @@ class Hyper:
     """Rows between M-steps for each component, at first and later (at least `least_update`)."""
     least_update: int = 64
     """Fewest rows between M-steps: what is estimated from fewer is worse than what was there."""
+    batch_entries: float = 1 / 8
+    """A batch has at least so many entries for each feature: its end costs O(r²) for each one."""
+    update_entries: float = 1 / 2
+    """The same between M-steps, which cost a few times as much."""
     fade: tuple[float, float] = (1.0, 2.0)
     """Early rows count less: exponent of a row's weight if complete, and with 10 % missing."""
     max_passes_weight: float = 1.5

@@ -34,7 +34,8 @@ def m_step(state: State, *, shrink: bool = True) -> State:
     """The state after an M-step, in which weak components may shrink; the next one is scheduled."""
     params, stats, schedule = state.params, state.stats, state.schedule
     m, r = len(params.C), state.n_components
-    until_next = update_rows(state.age, r, schedule.batch_left, state.config)
+    share = schedule.n_entries / max(schedule.n_seen * m, 1)
+    until_next = update_rows(state.age, r, schedule.batch_left, state.config, share)
     if not stats.residual_dof > 0.0:  # nothing was observed
         return admit_features(evolve(state, C_batch=None, G=gram(params.C), update_left=until_next))
     change = _noise_change(state)

@@ -20,7 +20,7 @@ from ..conformal import rescaled
 from ..evidence import Evidence, Fading, MergeError, check_start, merge_states
 from .features import revert_features
 from .holdout_scores import ROWS_BEFORE
-from .state import State, evolve
+from .state import State, evolve, settled
 from .stats import Matrix, Stats, Vector, inverse
 from .step import coverage_of, next_batch
 
@@ -42,6 +42,7 @@ def merge(start: State, parts: Sequence[State]) -> State:
 
 def gather(start: State, part: State) -> Evidence:
     """What a part has learned since its start, in the basis and units of the start."""
+    start, part = settled(start), settled(part)
     part = revert_features(part, start)
     _check(start, part)
     n_rows = part.n_seen - start.n_seen
@@ -91,6 +92,7 @@ def merged(start: State, evidence: Evidence) -> State:
     n_rows, counted = evidence.n_rows, evidence.counted
     if n_rows == 0:
         return start
+    start = settled(start)
     fading = Fading(_weight(start), evidence.fading / n_rows, n_rows)
     start = _certain(start) if counted["updated"] else start
     weighted = {name: fading.mean * value for name, value in evidence.weighted.items()}

@@ -16,7 +16,7 @@ from ..weighted import WeightedRows, values_of
 from .e_step import complete_system, encode_rows, predictive_variances
 from .rank import drop_empty
 from .robust import clip_rows, outlier_limit
-from .state import State, evolve
+from .state import State, evolve, settled
 from .stats import Matrix, Vector
 from .step import end_batch
 from .whiten import Whitened, in_safe_range, pattern_of
@@ -241,7 +241,7 @@ def noise_dof(state: State) -> Vector | None:
 
     A posterior of each feature's own knows of its few entries already.
     """
-    stats = state.stats
+    stats = settled(state).stats
     if state.config.noise == "diagonal":
         dof: Vector = stats.residual_sums[1] - 1.0
     else:  # residuals of single features are not counted, and the first dictionary counts as rows

@@ -44,7 +44,7 @@ def clip_rows(
     state: State, X: Any, held_out: Sequence[HeldOut] = (), out: NDArray[Any] | None = None
 ) -> Whitened:
     """The rows of X, which may have weights, in units of the noise (`whitened`), clipped."""
-    rows, m = whitened(state, values_of(X), held_out, out).weighted(X), len(state.params.C)
+    rows, m = whitened(state, values_of(X), held_out, out).weighted(X), state.width
     if rows.values is None:
         return rows.with_entries(clip_entries(state, rows.entries, rows.precisions))
     values, limits = rows.values, None if rows.within_limit else clip_limits(state)
@@ -53,7 +53,7 @@ def clip_rows(
     at, features = np.nonzero(np.abs(values) > limits)
     which, owners = np.unique(at, return_inverse=True)
     some, seen = values[which], None if rows.seen is None else rows.seen[which]
-    counts = np.full(len(which), m) if seen is None else seen.sum(axis=1)
+    counts = np.full(len(which), X.shape[1]) if seen is None else seen.sum(axis=1)
     given = values[at, features].astype(np.float64)
     far = _Far(owners, features, given, limits[features])
 

@@ -55,7 +55,7 @@ def learn_single(
     )
     if count <= 0:
         return None
-    listed, values, share = listed[:count], values[:count], count / m
+    listed, values, share = listed[:count], values[:count], count / state.width
     stats = state.stats
     keep = float(state.keep(1)[0])
     cov_sum = keep * stats.code_cov_sum

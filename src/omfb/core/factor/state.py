@@ -68,6 +68,9 @@ class Batch:
         rank-one updates.
     inverse_coverage : ndarray of shape (m,)
         How many times as often as a feature itself the average one had been observed.
+    count_fade : float
+        What rows of few entries have left of `Stats.counts` and `Stats.residual_sums`, which are
+        still to be multiplied by it (`restrict.py`).
     """
 
     C_batch: NDArray[Any] | None
@@ -75,6 +78,7 @@ class Batch:
     Sigma: Matrix
     S_inverse: Matrix
     inverse_coverage: Vector
+    count_fade: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,6 +387,11 @@ class State:
         return self.schedule.n_seen - self.drift.origin
 
     @property
+    def width(self) -> int:
+        """How many features a row has, of which it observes a share."""
+        return len(self.params.C)
+
+    @property
     def n_components(self) -> int:
         """Components, active or not."""
         return self.params.C.shape[1] - 1
@@ -439,3 +448,13 @@ def evolve(state: State, **changes: Any) -> State:
     own = by_group.pop("", {})
     groups = {name: replace(getattr(state, name), **new) for name, new in by_group.items()}
     return replace(state, **groups, **own)
+
+
+def settled(state: State) -> State:
+    """The state with all statistics faded by the rows of the batch."""
+    fade, stats = state.batch.count_fade, state.stats
+    if fade == 1.0:
+        return state
+    return evolve(
+        state, counts=fade * stats.counts, residual_sums=fade * stats.residual_sums, count_fade=1.0
+    )

@@ -25,6 +25,7 @@ from .dictionary import MOSTLY, update_dictionary
 from .drift import follow_rows, follows, forget, is_alarmed
 from .e_step import ROWS, Codes, encode_rows
 from .features import (
+    admit_features,
     degrees_of_freedom,
     mark_fractions,
     mark_varied,
@@ -34,10 +35,11 @@ from .features import (
 from .holdout import hold_out
 from .holdout_scores import score
 from .m_step import m_step
+from .restrict import has_few_entries, put_back, restricted
 from .robust import clip_rows, outlier_limit, update_outlier_policy, without_outliers
-from .schedule import batch_rows
+from .schedule import batch_rows, least_update_rows
 from .single_row import is_ordinary, learn_single
-from .state import State, evolve
+from .state import State, evolve, settled
 from .stats import Matrix, Stats, Vector, inverse, inverse_coverage
 
 # Workspaces: the rows of a batch in units of the noise, and their codes.
@@ -67,11 +69,11 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     while at < len(codes):
         here = slice(at, at + min(state.schedule.batch_left, state.schedule.update_left))
         mine = reuse or state.params.C is not given
-        state, X_codes = _learn_rows(state, X[here], mine, space)
+        state, X_codes = _learn(state, X if X.shape[0] == 1 else X[here], mine, space)
         codes[at : at + len(X_codes)] = X_codes[:, :-1]
         at += len(X_codes)
         if state.config.forgets_at_alarms and is_alarmed(state):
-            state = forget(state)
+            state = forget(settled(state))
         if state.schedule.batch_left == 0 or state.schedule.update_left == 0:
             state = next_batch(state)
     return state, codes, Info(*(state.holdout.sse[0] - sse).tolist())
@@ -86,6 +88,7 @@ def mostly_observed(row: Any) -> bool:
 
 def next_batch(state: State, *, shrink: bool = True) -> State:
     """The state at the start of a batch, after an M-step if one is due."""
+    state = settled(state)
     schedule, C = state.schedule, state.params.C
     has_missing = schedule.has_missing or schedule.n_entries < schedule.n_seen * len(C)
     state = evolve(
@@ -96,7 +99,19 @@ def next_batch(state: State, *, shrink: bool = True) -> State:
     )  # fmt: skip
     if schedule.update_left == 0:
         return m_step(state, shrink=shrink)
-    return evolve(state, C_batch=None, G=gram(C), S_inverse=inverse(state.stats.S))
+    before = evolve(state, C_batch=None, G=gram(C), S_inverse=inverse(state.stats.S))
+    after = admit_features(before)
+    if after is before:
+        return after
+    # New features have only their first unit for noise: the M-step comes soon.
+    soon = least_update_rows(_share(state), state.config)
+    return evolve(after, update_left=min(schedule.update_left, soon))
+
+
+def _share(state: State) -> float:
+    """The share of the features that the usual row observes."""
+    schedule = state.schedule
+    return schedule.n_entries / max(schedule.n_seen * len(state.params.C), 1)
 
 
 def _next_batch_rows(state: State, has_missing: bool) -> int:
@@ -104,19 +119,29 @@ def _next_batch_rows(state: State, has_missing: bool) -> int:
     forget_factor = state.config.fixed_forget_factor
     if state.drift.origin > 0:
         forget_factor *= float(state.keep(1)[0])
-    return batch_rows(state.age, has_missing, state.config, forget_factor)
+    return batch_rows(state.age, has_missing, state.config, forget_factor, _share(state))
 
 
 def end_batch(state: State) -> State:
     """The state as its rows so far have made it: codes by the dictionary as it is now."""
     if state.batch.C_batch is None:
         return state
+    state = settled(state)
     return evolve(state, C_batch=None, G=gram(state.params.C), inverse_coverage=coverage_of(state))
 
 
 def coverage_of(state: State) -> Vector:
     """`inverse_coverage` by the counts so far."""
     return inverse_coverage(state.stats.counts, state.config.hyper.least_coverage)
+
+
+def _learn(state: State, X: Any, reuse: bool, space: NDArray[Any] | None) -> tuple[State, Matrix]:
+    """`_learn_rows`, in the space of the features that a row of few entries observes."""
+    if not has_few_entries(state, X):
+        return _learn_rows(settled(state), X, reuse, space)
+    before = restricted(state, X.indices)
+    after, codes = _learn_rows(before, X.data[None], False, None)
+    return put_back(state, before, after, X.indices, reuse=reuse), codes
 
 
 def _learn_rows(

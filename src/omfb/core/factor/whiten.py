@@ -134,7 +134,7 @@ def whitened(
         values = (values.astype(np.float64) - state.params.center[features]) * inverse[features]
         if not np.abs(values).max(initial=0.0) < LARGEST:
             raise too_large()
-        return Whitened(m, None, None, np.diff(starts), Rows(starts, features, values))
+        return Whitened(state.width, None, None, np.diff(starts), Rows(starts, features, values))
     Y = np.ascontiguousarray(X)
     Y = Y if Y.flags.writeable else Y.copy()  # read-only is a type of its own, compiled again
     out = np.empty(Y.shape, dtype) if out is None else out[: len(Y)]
@@ -159,10 +159,10 @@ def whitened(
         out[t, features] = np.nan
         counts[t] -= len(features)
     if len(counts) == 0 or counts.min() == m:
-        return Whitened(m, out, None, counts, within_limit=within_limit)
+        return Whitened(state.width, out, None, counts, within_limit=within_limit)
     seen = np.empty(Y.shape, bool)
     mark(out, seen)
-    return Whitened(m, out, seen, counts, within_limit=within_limit)
+    return Whitened(state.width, out, seen, counts, within_limit=within_limit)
 
 
 def _without(rows: Rows, held_out: Sequence[HeldOut]) -> Rows:
