@@ -113,6 +113,7 @@ CASES = {
         "--l1-ratio": Case("0.5", beside=f"{OF_OMFB} --alpha 0.5"),
         "--absent": Case("zero", beside=OF_OMFB, data="sparse.npz"),
         "--init": Case("random", beside=OF_OMFB),
+        "--weights": Case("f0", data="positive.csv"),
         "--scheduler": Case("tcp://127.0.0.1:1", data="-", refused="--scheduler needs files"),
         "--n-tasks": Case("4", refused="--n-tasks is for a cluster"),
         "--ratings": Case("user,item,rating", data="ratings.csv"),
@@ -195,6 +196,7 @@ def folder(tmp_path_factory):
     frame = pd.DataFrame(X, columns=NAMES)
     frame.set_axis(range(6), axis=1).to_csv(folder / "numbered.csv", index=False)
     frame.fillna(-999).to_csv(folder / "marked.csv", index=False)
+    frame.abs().fillna(1.0).to_csv(folder / "positive.csv", index=False)
     frame.assign(text="a").to_csv(folder / "text.csv", index=False)
     frame.to_csv(folder / "european.csv", index=False, sep=";", decimal=",")
     _write_grouped(folder / "grouped.csv", frame)

@@ -232,6 +232,18 @@ def test_known_precisions_of_entries_help(rng, estimator, how):
     assert errors[0] < 0.75 * errors[1]
 
 
+@FACTOR_MODELS
+def test_the_unit_of_precisions_does_not_matter(rng, estimator):
+    X, weights, _ = precise(rng)
+    for learn in (estimator.fit, estimator.partial_fit):
+        usual, other = (
+            learn(estimator(3, random_state=0), X, entry_weight=unit * weights)
+            for unit in (1.0, 2.0**20)
+        )
+        assert same(other.components_, usual.components_, 1e-5)
+        assert same(other.noise_variance_, 2.0**20 * usual.noise_variance_, 1e-4)
+
+
 def test_an_entry_of_weight_zero_is_missing(rng):
     X, weights, _ = precise(rng)
     gone = rng.random(X.shape) < 0.2
@@ -273,9 +285,11 @@ def test_weights_of_entries_follow_the_columns_of_a_frame(rng):
         ({"sample_weight": np.zeros(60)}, "zero"),
         ({"entry_weight": np.ones((60, 7))}, "entry_weight has the shape"),
         ({"entry_weight": np.ones(60)}, "entry_weight has the shape"),
-        ({"entry_weight": np.full((60, 8), -1.0)}, "entry_weight has a negative weight"),
+        ({"entry_weight": np.full((60, 8), -1.0)}, "entry_weight has the weight -1"),
         ({"entry_weight": np.full((60, 8), np.nan)}, "entry_weight has the weight nan"),
         ({"entry_weight": np.full((60, 8), np.inf)}, "entry_weight has the weight inf"),
+        ({"entry_weight": np.full((60, 8), 1e300)}, "entry_weight has the weight 1e.300"),
+        ({"sample_weight": np.full(60, 1e-300)}, "sample_weight has the weight 1e-300"),
         ({"entry_weight": "heavy"}, "entry_weight must be a table of numbers"),
     ],
 )

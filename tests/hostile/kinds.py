@@ -19,6 +19,7 @@ from .rows import try_row
 from .semantics import try_semantics
 from .sparse import try_sparse
 from .trial import Trial
+from .weights import try_weights
 
 KINDS: dict[str, Trial] = {
     "arrays": try_array,
@@ -27,6 +28,7 @@ KINDS: dict[str, Trial] = {
     "rows by name": try_row,
     "iterators": try_iterator,
     "parameters": try_parameters,
+    "weights": try_weights,
     "what must not matter": try_semantics,
     "data files": try_file,
     "data files, by command": try_file_command,

@@ -222,6 +222,15 @@ def fit(
             show_default=False,
         ),
     ] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column that holds the weights of the rows, and is not learned: 2 is the same "
+            "row twice. Not with --estimator omfb.",
+            show_default=False,
+        ),
+    ] = None,
     scheduler: Annotated[
         str | None,
         typer.Option(
@@ -283,12 +292,17 @@ def fit(
         others = {
             "--estimator": estimator != DEFAULT, "--checkpoint": checkpoint, "--every": every,
             "--resume": resume, "--log": log, "--scheduler": scheduler, "--n-tasks": n_tasks,
+            "--weights": weights,
         }  # fmt: skip
         fit_ratings(data, output, ratings, options, others, reading, force, quiet)
         return
     every = checked_every(checkpoint, resume, every)
     model = new_estimator(estimator, options)
     check_cluster(data, model, scheduler, n_tasks)
+    if weights is not None and (estimator == "omfb" or scheduler is not None):
+        raise UsageError(
+            f"--weights cannot be used with {'--scheduler' if scheduler else '--estimator omfb'}"
+        )
     if "missing_values" in model.get_params() and (numbers := as_reading(reading).missing_numbers):
         model.set_params(missing_values=list(numbers))
     with StopSignal() as stop:
@@ -297,6 +311,8 @@ def fit(
         refuse_replacing(output, force)
         check_replaceable(output)
         source: FitSource = open_files(data, reading, stop.check, quiet)
+        if weights is not None:
+            source = _weighted(source, weights)
         _check_source(model, source, options)
         hint_at_ratings(data, quiet)
         if scheduler is not None:
@@ -308,6 +324,13 @@ def fit(
     save_model(model, output, reading.missing, source.path)
     if not quiet:
         _report(model, source, findings, output)
+
+
+def _weighted(source: Any, column: str) -> Any:
+    """The source without the column that holds the weights of its rows."""
+    from ..streams.weight_column import WeightColumnSource
+
+    return WeightColumnSource(source, column)
 
 
 def _seasons(given: str | None) -> str | list[float | str] | None:

@@ -14,6 +14,15 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 Vector = NDArray[np.float64]
+# Weights are within these, or 0: their products must not overflow.
+LEAST_WEIGHT, MOST_WEIGHT = 1e-30, 1e30
+ALLOWED = f"0, or numbers from {LEAST_WEIGHT:g} to {MOST_WEIGHT:g}"
+
+
+def are_weights(weights: Vector) -> NDArray[np.bool_]:
+    """Which of these numbers can be weights."""
+    fine: NDArray[np.bool_] = (weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT)
+    return fine | (weights == 0.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 from ..core.blocks import canonical
 from ..core.broyden.config import BroydenConfig
-from ..core.weighted import WeightedRows, aligned
+from ..core.weighted import ALLOWED, WeightedRows, aligned, are_weights
 from .frames import is_frame
 from .rows import are_named_rows, has_names, is_row
 
@@ -40,12 +40,10 @@ def weighted_rows(X: Any, sample_weight: Any, config: BroydenConfig) -> Any:
         )
     _check_at_hand(X, "sample_weight", by_name=False)
     X = X if hasattr(X, "ndim") else np.asarray(X)
-    if X.ndim != 2:
+    if X.ndim != 2 or getattr(X.dtype if hasattr(X, "dtype") else None, "kind", "f") not in "fiub":
         return X  # refused by name where rows are checked
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    weights = _row_weights(sample_weight, X)
     kept = np.flatnonzero(weights)
-    if len(kept) == 0:
-        raise ValueError(NO_ROWS)
     kind = X.dtype if getattr(X, "dtype", None) == np.float32 else np.float64
     roots = np.sqrt(weights[kept]).astype(kind)
     if scipy.sparse.issparse(X):
@@ -89,13 +87,7 @@ class Weights:
         sparse = scipy.sparse.issparse(rows)
         weights, values = (entries.data, rows.data) if sparse else (entries, rows)
         observed = ~np.isnan(values)
-        bad = observed & ~(np.isfinite(weights) & (weights >= 0.0))
-        if bad.any():
-            value = weights[bad].ravel()[0]
-            what = "a negative weight" if value < 0.0 else f"the weight {value}"
-            raise ValueError(
-                f"entry_weight has {what} for an observed entry: weights are numbers from 0 on."
-            )
+        _check_range("entry_weight", weights[observed])
         used = observed & (weights > 0.0)
         if sparse:
             entries = entries.copy()
@@ -140,20 +132,39 @@ def checked_weights(
     _check_at_hand(X, "entry_weight" if sample_weight is None else "sample_weight")
     if not (hasattr(X, "shape") or isinstance(X, list | tuple) or has_names(X)):
         X = np.asarray(X)
+    if getattr(X, "ndim", 2) == 0:
+        return X, None  # refused where rows are checked
     if entry_weight is not None:
         entry_weight = _entry_table(X, entry_weight)
     n = 1 if is_row(X) else len(X) if are_named_rows(X) or not hasattr(X, "shape") else X.shape[0]
     if sample_weight is None:
         return X, Weights(np.ones(n), entry_weight)
     like = np.empty((n, 1))
-    weights = _check_sample_weight(sample_weight, like, dtype=np.float64, ensure_non_negative=True)
+    weights = _row_weights(sample_weight, like)
     kept = np.flatnonzero(weights)
-    if len(kept) == 0:
-        raise ValueError(NO_ROWS)
     if len(kept) < n:
         X, weights = _taken(X, kept), weights[kept]
         entry_weight = None if entry_weight is None else _taken(entry_weight, kept)
     return X, Weights(weights, entry_weight)
+
+
+def _row_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
+    """Weights of the rows of X, checked."""
+    with np.errstate(all="ignore"):
+        weights: NDArray[np.float64] = _check_sample_weight(
+            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+        )
+    _check_range("sample_weight", weights)
+    if not weights.any():
+        raise ValueError(NO_ROWS)
+    return weights
+
+
+def _check_range(name: str, weights: NDArray[np.float64]) -> None:
+    fine = are_weights(weights)
+    if not fine.all():
+        value = weights[~fine].ravel()[0]
+        raise ValueError(f"{name} has the weight {value:g}: weights are {ALLOWED}.")
 
 
 def _entry_table(X: Any, entry_weight: Any) -> Any:

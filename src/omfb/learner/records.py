@@ -13,7 +13,7 @@ from ..core.engine import Init, Rows
 from ..core.engines import ENGINES
 from ..core.info import Info
 from ..core.require import require
-from ..core.weighted import WeightedRows
+from ..core.weighted import WeightedRows, are_weights
 from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
@@ -184,7 +184,7 @@ def rows_of(kind: Any, name: str, tensors: Tensors, n_features: int) -> Rows:
 
 def _are_weights(weights: NDArray[Any], shape: tuple[int, ...]) -> bool:
     fits = weights.shape == shape and weights.dtype == np.float64
-    return fits and bool((np.isfinite(weights) & (weights > 0.0)).all())
+    return fits and bool((are_weights(weights) & (weights > 0.0)).all())
 
 
 def _values_of(kind: Any, name: str, tensors: Tensors, n_features: int) -> Rows:

@@ -63,8 +63,9 @@ def _check_ranges(state: State) -> None:
     require(all(0 <= count < LARGEST_COUNT for count in counts), "a count that is none")
     require(0.0 < state.batch.count_fade <= 1.0, "count_fade is no share")
     require(0.0 <= stats.start_weight <= 1.0, "start_weight is no share")
-    age = schedule.n_seen - state.drift.origin
-    require(-age <= schedule.extra_weight < np.inf, "weights that are not above zero")
+    weights = schedule.n_seen + schedule.extra_weight
+    require(0.0 <= weights < np.inf, "weights that are not above zero")
+    require(0.0 < params.precision < np.inf, "a weight of its noise that is not above zero")
     require(schedule.batch_left > 0 and schedule.update_left > 0, "no rows are left to its batch")
     most = state.config.components_for(len(params.C))
     require(state.n_components <= most, "more components than it may have")

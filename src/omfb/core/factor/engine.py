@@ -267,7 +267,7 @@ class FactorEngine:
 
     def noise_variance(self, state: State) -> NDArray[np.float64] | float:
         """Variance of the noise of each feature; one number if it is isotropic."""
-        variance = state.params.noise_std**2
+        variance = state.params.noise_std**2 * state.params.precision
         return variance if state.config.noise == "diagonal" else float(variance.mean())
 
     def explained_variance(self, state: State) -> NDArray[np.float64]:

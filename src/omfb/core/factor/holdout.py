@@ -133,16 +133,17 @@ def hold_out(
         if not np.isnan(Y).any():
             return [], _of_complete(state, Y, mask[which].astype(np.intp))
     held_out, rows = _of_any(state, X, which, mask[which], scored[which])
-    return held_out, _weighted(rows, given) if weighted and rows is not None else rows
+    return held_out, _weighted(state, rows, given) if weighted and rows is not None else rows
 
 
-def _weighted(rows: HoldoutRows, given: WeightedRows) -> HoldoutRows:
+def _weighted(state: State, rows: HoldoutRows, given: WeightedRows) -> HoldoutRows:
     """Rows that hold out with the weights of the rows that they were chosen from."""
     rows = rows._replace(weights=given.weights[rows.which])
     if given.precisions is None:
         return rows
     shown, held_out = (
         entry_precisions(given.precisions, rows.which[owners(part)], part.features)
+        / state.params.precision
         for part in (rows.shown, rows.held_out)
     )
     return rows._replace(shown_precisions=shown, held_out_precisions=held_out)

@@ -10,7 +10,7 @@ as missing entries shrink what is signal by s and add noise that reaches up to `
 is read off the median singular value, as Gavish and Donoho do.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -90,7 +90,7 @@ def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> Sta
     masks = sample_masks(seen, config, rng)
     if has_missing:
         seen = seen & ~held_out_of_head(head, seen, masks, config)
-    weights = None if given is None else _head_weights(given)
+    weights = None if given is None else _head_weights(given, seen)
     center, scale = _units(values, seen, config, weights)
     spikes, alone = np.zeros_like(seen), False
     if config.robust:
@@ -105,19 +105,27 @@ def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> Sta
     )  # fmt: skip
 
 
-def _head_weights(given: WeightedRows) -> Matrix:
-    """Weights of the head's entries, 1 on average: (n, 1), or (n, m) if entries have their own."""
-    weights = given.weights[:, None]
-    if given.precisions is not None:
-        weights = weights * np.nan_to_num(dense_with_holes(given.precisions))
-    above = weights[weights > 0.0]
-    return weights / max(float(above.mean()), 1e-300) if len(above) else np.ones_like(weights)
+class _HeadWeights(NamedTuple):
+    """Weights of the head's entries, 1 on average, and the weight of the average entry."""
+
+    entries: Matrix
+    """(n, 1), or (n, m) if entries have weights of their own."""
+    precision: float
+
+
+def _head_weights(given: WeightedRows, seen: Flags) -> _HeadWeights:
+    rows = given.weights[:, None] / float(given.weights.mean())
+    if given.precisions is None or not seen.any():
+        return _HeadWeights(rows, 1.0)
+    weights = rows * np.where(seen, np.nan_to_num(dense_with_holes(given.precisions)), 0.0)
+    precision = float(weights.sum() / np.sum(np.broadcast_to(rows, seen.shape), where=seen))
+    return _HeadWeights(weights / precision, precision)
 
 
 def _assembled(
     config: FactorConfig, seed: int, dtype: Any, values: Matrix, seen: Flags, share: float,
     center: Vector, scale: Vector, masks: Flags, has_missing: bool, alone: bool,
-    rng: np.random.Generator, n_rows: float, weights: Matrix | None,
+    rng: np.random.Generator, n_rows: float, weights: _HeadWeights | None,
 ) -> State:  # fmt: skip
     """The state of a head with these units, whose rows count as `n_rows`."""
     m = values.shape[1]
@@ -125,7 +133,7 @@ def _assembled(
     Z = np.where(seen, values - center, 0.0)
     Z /= scale
     if weights is not None:
-        Z *= np.sqrt(weights)
+        Z *= np.sqrt(weights.entries)
     C, variance = _directions(Z, share, r, config, rng)
     noise = float(np.sqrt(variance))
     C /= noise
@@ -140,7 +148,10 @@ def _assembled(
     known = np.asarray(seen.any(axis=0)) | in_data_units
     return State(
         config, seed,
-        Params(C, v, center, scale, scale * noise, np.eye(r + 1)),
+        Params(
+            C, v, center, scale, scale * noise, np.eye(r + 1),
+            1.0 if weights is None else weights.precision,
+        ),
         Batch(None, gram(C), S_inverse, S_inverse, np.ones(m)),
         Stats.start(S, m, n_rows),
         Schedule(
@@ -156,7 +167,7 @@ def _assembled(
 
 
 def _units(
-    rows: Matrix, seen: Flags, config: FactorConfig, weights: Matrix | None = None
+    rows: Matrix, seen: Flags, config: FactorConfig, weights: _HeadWeights | None = None
 ) -> tuple[Vector, Vector]:
     """The mean of each feature, and its deviation or, if it is constant, its size.
 
@@ -174,7 +185,7 @@ def _units(
     if weights is None:
         mean = known.sum(axis=0) / np.maximum(counts, 1)
     else:
-        shares = np.where(seen, weights, 0.0)
+        shares = np.where(seen, weights.entries, 0.0)
         shares /= np.maximum(shares.sum(axis=0), 1e-300)
         mean = np.sum(shares * known, axis=0)
     known -= mean

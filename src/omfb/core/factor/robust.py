@@ -44,7 +44,8 @@ def clip_rows(
     state: State, X: Any, held_out: Sequence[HeldOut] = (), out: NDArray[Any] | None = None
 ) -> Whitened:
     """The rows of X, which may have weights, in units of the noise (`whitened`), clipped."""
-    rows, m = whitened(state, values_of(X), held_out, out).weighted(X), state.width
+    rows, m = whitened(state, values_of(X), held_out, out), state.width
+    rows = rows.weighted(X, state.params.precision)
     if rows.values is None:
         return rows.with_entries(clip_entries(state, rows.entries, rows.precisions))
     values, limits = rows.values, None if rows.within_limit else clip_limits(state)

@@ -87,7 +87,10 @@ def learn_single(
     schedule = state.schedule
     after = State(
         state.config, state.seed,
-        Params(C, params.v, params.center, params.scale, params.noise_std, params.basis_change),
+        Params(
+            C, params.v, params.center, params.scale, params.noise_std, params.basis_change,
+            params.precision,
+        ),
         Batch(C_batch, batch.G, batch.Sigma, S_inverse, batch.inverse_coverage),
         Stats(
             S, cov_sum, keep * stats.code_cov_weight + share, counts, sums,

@@ -41,6 +41,8 @@ class Params:
         Standard deviation of each feature's noise.
     basis_change : ndarray of shape (R, R)
         Accumulated change of basis, for merges: codes_start = basis_change @ codes_now.
+    precision : float
+        The weight of entries with that noise, the average one of the first rows.
     """
 
     C: NDArray[Any]
@@ -49,6 +51,7 @@ class Params:
     scale: Vector
     noise_std: Vector
     basis_change: Matrix
+    precision: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

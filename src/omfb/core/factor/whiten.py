@@ -67,8 +67,11 @@ class Whitened:
             precisions=self.precisions,
         )  # fmt: skip
 
-    def weighted(self, given: Any) -> "Whitened":
-        """The same rows with the weights of the rows that they were made of."""
+    def weighted(self, given: Any, unit: float) -> "Whitened":
+        """The same rows with the weights of the rows that they were made of.
+
+        Those of entries in units of `Params.precision`.
+        """
         weights, precisions = weights_of(given), precisions_of(given)
         if weights is None:
             return self
@@ -79,7 +82,7 @@ class Whitened:
             )  # fmt: skip
         starts, features, _ = self.entries
         owner = np.repeat(np.arange(len(self)), np.diff(starts))
-        each = entry_precisions(precisions, owner, features)
+        each = entry_precisions(precisions, owner, features) / unit
         return Whitened(
             self.n_features, None, None, self.counts, self.entries, weights=weights,
             precisions=each,
