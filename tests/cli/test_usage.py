@@ -1,6 +1,7 @@
 """How the command treats files, terminals and those who call it: nothing is lost or garbled."""
 
 import gzip
+import json
 import os
 import pty
 import signal
@@ -206,6 +207,9 @@ def test_errors_use_the_words_of_the_command_line(server, folder):
     message = one_line(server.run(*words, cwd=folder), 2)
     assert "(--no-shuffle)" in message
     assert "shuffle=" not in message
+    for name, value in (("--n-components", 0), ("--seasons", "often"), ("--min-value", "nan")):
+        message = one_line(server.run("fit", "x.csv", "-o", "n", name, value, cwd=folder), 2)
+        assert message.startswith(f"omfb: {name} ")
     for seed in (-1, 2**32, 10**30):
         words = ["fit", "x.csv", "-o", "n", "--seed", seed]
         assert "'--seed'" in one_line(server.run(*words, cwd=folder), 2)
@@ -218,6 +222,14 @@ def test_errors_use_the_words_of_the_command_line(server, folder):
     assert "(--decimal)" in one_line(server.run("fit", "bad.csv", "-o", "n", cwd=folder), 1)
     words = ["fit", "x.csv", "-o", "n", "--decimal", ".."]
     assert "(--decimal)" in one_line(server.run(*words, cwd=folder), 1)
+
+
+def test_an_error_that_nothing_tells_is_not_called_0(server, folder):
+    (folder / "one.csv").write_text("a\n" + "1.5\n2\n4.5\n" * 9)
+    done = succeeded(server.run("fit", "one.csv", "-o", "one.omfb", cwd=folder))
+    assert b"nothing could be held out" in done.stderr
+    facts = json.loads(server.run("info", "one.omfb", "--json", cwd=folder).stdout)
+    assert facts["running error"] is None
 
 
 def test_what_could_steer_a_terminal_is_shown_escaped(server, folder):

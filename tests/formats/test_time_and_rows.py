@@ -1,5 +1,7 @@
 """What a table tells of itself besides its numbers: dates, and how many rows it has."""
 
+import gzip
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -104,6 +106,9 @@ def test_a_short_table_knows_its_rows(tmp_path, ending, monkeypatch):
     if ending == "csv":
         with (tmp_path / "x.csv").open("a") as stream:
             stream.write("\n\n1,2")  # blank lines are no rows, and the last may not end
+        (tmp_path / "x.csv.gz").write_bytes(gzip.compress((tmp_path / "x.csv").read_bytes()))
         assert open_stream(tmp_path / "x.csv").n_rows == N_ROWS + 1
+        assert open_stream(tmp_path / "x.csv.gz").n_rows == N_ROWS + 1
         monkeypatch.setattr(_lines, "GROUP_BYTES", 100)
         assert open_stream(tmp_path / "x.csv").n_rows is None
+        assert open_stream(tmp_path / "x.csv.gz").n_rows is None

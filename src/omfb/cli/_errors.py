@@ -4,7 +4,7 @@ import functools
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -94,12 +94,16 @@ def in_options(error: Exception) -> str:
 
 
 @contextmanager
-def usage_errors() -> Iterator[None]:
-    """Turn errors about parameters into errors of usage."""
+def usage_errors(options: Mapping[str, str] | None = None) -> Iterator[None]:
+    """Turn errors about parameters into errors of usage.
+
+    `options` has the options that were given, by the parameters with which messages begin.
+    """
     try:
         yield
     except (TypeError, ValueError) as error:
-        raise UsageError(in_options(error)) from None
+        name, _, rest = in_options(error).partition(" ")
+        raise UsageError(f"{(options or {}).get(name, name)} {rest}") from None
 
 
 def _fail(message: str, code: int) -> NoReturn:

@@ -39,7 +39,7 @@ def new_estimator(name: str, options: dict[str, Any]) -> "BaseFactorizer":
                 f"--estimator {_listed(owners)}"
             )
     model = classes[name](**given)
-    with usage_errors():
+    with usage_errors({parameter: option_of(parameter) for parameter in given}):
         model.checked_config()
     return model
 

@@ -453,10 +453,16 @@ def _report(
     if not source.rereadable and getattr(model.learner_.config, "temporal", False):
         for problem in column_problems(source.row_times(), source.time_column):
             say(f"omfb: {source.name}: {problem}")
+    totals = model.learner_.learned.totals
+    error = (
+        f", running error {model.prequential_error_:.4g}"
+        if totals.energy > 0.0
+        else "; nothing could be held out to tell the error"
+    )
     passes = model.n_iter_
     several = f" in {passes} passes" if passes > 1 else ""
     say(
         f"{output}: {model.n_components_} components of {source.n_features} features, from "
-        f"{model.n_samples_seen_ // passes} rows{several}, "
-        f"running error {model.prequential_error_:.4g}"
+        f"{model.n_samples_seen_ // passes} rows{several}"
+        f"{error}"
     )

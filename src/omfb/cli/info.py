@@ -97,7 +97,7 @@ def _facts(parts: "Parts", snapshot: "Snapshot") -> dict[str, Any]:
         "kind": f"{header['class']} {kind}, format {header['version']}",
         **(_young(snapshot) if state is None else snapshot.engine.describe(state)),
         "passes": passes,
-        "running error": learned.totals.error,
+        "running error": learned.totals.error if learned.totals.energy > 0.0 else None,
         "parameters": parameters,
         "feature names": snapshot.feature_names,
     }

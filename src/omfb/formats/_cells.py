@@ -10,6 +10,9 @@ from .reading import Reading
 
 MISSING = frozenset([b"", b"NA", b"N/A", b"NaN", b"nan", b"NAN", b"null", b"NULL"])
 
+# What people write into cells that are not known, without other letters and marks around.
+WORDS = frozenset(["n/a", "na", "n.a.", "n.a", "nil", "none", "missing", "unknown", "nd", "n.d."])
+
 _MARKED = re.compile(rb"[+-]?(\d+,\d+|\d{1,3}([.,' ]\d{3})+([.,]\d+)?)")
 
 
@@ -96,6 +99,12 @@ class Cells:
 def has_marks(text: bytes) -> bool:
     """Whether a cell looks like a number with other marks, such as 1,5 or 1'000."""
     return _MARKED.fullmatch(unquoted(text)) is not None
+
+
+def may_mean_missing(text: bytes) -> bool:
+    """Whether a cell that is no number looks like a word or mark for a missing value."""
+    bare = unquoted(text).decode("utf-8", "replace")
+    return not any(map(str.isalnum, bare)) or bare.lower().strip("#<>*") in WORDS
 
 
 def unquoted(text: bytes) -> bytes:

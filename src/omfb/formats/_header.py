@@ -1,15 +1,17 @@
 """Detection of a text table's header, index, numeric and text columns from its first lines."""
 
 import math
+import re
 from datetime import datetime
 from typing import NamedTuple
 
-from ..streams.base import Note
+from ..streams.base import DataError, Note
 from ._cells import Cells, Kind, unquoted
 from ._dates import date_of, rising
 from .columns import Columns, choose
 from .reading import Reading
 
+_OTHER_DATE = re.compile(rb"\d{1,2}([./-])\d{1,2}\1(\d{4}|\d{2})\b")
 # With fewer rows it is not clear whether a column is a row counter.
 ENOUGH_TO_COUNT = 3
 
@@ -43,13 +45,28 @@ def layout_of(
     usual = None
     if reading.columns is None and not (reading.model_features is not None and names is not None):
         usual, more = features_of(columns, below, cells, reading.model_width)
+        if below and not usual:
+            raise DataError(f"{table}: no column holds numbers: {_examples(columns, below[0])}.")
         notes += [Note(f"{table}: {note}", "columns") for note in more]
     chosen = choose(columns, reading, usual)
     at = time_at(columns, below, chosen, reading)
+    if at is None and (odd := _other_dates(columns, below, chosen)) is not None:
+        notes.append(Note(
+            f"{table}: column {odd} seems to hold dates; only those such as 2024-01-31 12:00 tell "
+            f"which rows are neighbours in time", "temporal",
+        ))  # fmt: skip
     time = None if at is None else names[at] if names else str(at + 1)
     first_date = date_of_cell(below[0][at]) if below and at is not None else None
     zoned = first_date is not None and first_date.tzinfo is not None
     return Layout(names, chosen, tuple(notes), time, at, zoned)
+
+
+def _examples(columns: Columns, row: list[bytes]) -> str:
+    """What the first columns hold, for a message."""
+    names = columns.names or [str(number + 1) for number in range(columns.n_columns)]
+    shown = [cell[:20].decode("utf-8", "backslashreplace") for cell in row[:3]]
+    listed = [f"column {name!r} has {cell!r}" for name, cell in zip(names, shown, strict=False)]
+    return ", ".join(listed) + (", …" if len(row) > 3 else "")
 
 
 def distinct_names(names: list[str]) -> tuple[list[str], list[str]]:
@@ -91,6 +108,14 @@ def time_at(
     for at in others:
         if rows and date_of_cell(rows[0][at]) is not None:
             return at if rising([date_of_cell(row[at]) for row in rows]) else None
+    return None
+
+
+def _other_dates(columns: Columns, rows: list[list[bytes]], chosen: list[int]) -> str | None:
+    """The first column of dates whose order of day, month and year may be one or another."""
+    for at in sorted(set(range(columns.n_columns)) - set(chosen)):
+        if rows and all(_OTHER_DATE.match(unquoted(row[at])) for row in rows):
+            return repr(columns.names[at]) if columns.names else str(at + 1)
     return None
 
 

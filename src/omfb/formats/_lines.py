@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ..streams.base import DataError
 from ..streams.grouped import GroupedSource
 from ..streams.row_times import NO_TIMES, RowTimes
-from ._reader import IDLE_SECONDS, LONGEST_LINE, LineReader
+from ._reader import IDLE_SECONDS, LONGEST_LINE, PART_BYTES, LineReader
 from ._text import BYTE_ORDER_MARK, Lines, RowError, fill_lines, located, whole_lines
 from .compression import compression_of, open_compressed
 from .reading import Reading
@@ -34,6 +34,14 @@ class LineFormat(Format):
     @abstractmethod
     def detect(self, sample: list[bytes], name: str, reading: Reading) -> Lines:
         """How to read a file, from its first lines."""
+
+    def detected(self, sample: list[bytes], name: str, reading: Reading) -> Lines:
+        """The same; refuses what is no text of bytes."""
+        if any(b"\0" in line for line in sample[:2]):
+            raise DataError(
+                f"{name}: has zero bytes, as UTF-16 and binary files do. Save it as UTF-8 text."
+            )
+        return self.detect(sample, name, reading)
 
     @abstractmethod
     def recognises(self, first: bytes) -> bool:
@@ -61,7 +69,7 @@ class LineFormat(Format):
                 sample[0] += stream.readline(LONGEST_LINE)
         if not sample:
             raise DataError(f"{path}: the file is empty.")
-        return LineFile(self, path, self.detect(sample[:SAMPLE_LINES], str(path), reading))
+        return LineFile(self, path, self.detected(sample[:SAMPLE_LINES], str(path), reading))
 
 
 class LineSource(TableSource, GroupedSource):
@@ -277,9 +285,21 @@ class CompressedLines(StreamedLines):
             if not first:
                 raise DataError(f"{path}: the file is empty.")
             sample = [first, *reader.arrived()[: SAMPLE_LINES - 1]]
-        lines = format.detect(sample, str(path), reading)
+        lines = format.detected(sample, str(path), reading)
         self._know(format, lines, str(path))
         self._preamble = _preamble(first, lines)
+        self.n_rows = self._n_rows_if_short()
+
+    def _n_rows_if_short(self) -> int | None:
+        """The number of rows of a short table, as of one that is not compressed."""
+        content = bytearray()
+        with closing(open_compressed(self.path)) as stream:
+            while part := stream.read(PART_BYTES):
+                content += part
+                if len(content) > GROUP_BYTES:
+                    return None
+        rows = whole_lines(bytes(content[len(self._preamble) :]))
+        return sum(not self.lines.is_blank(line) for line in rows)
 
     @contextmanager
     def begun(self) -> Iterator[LineReader]:
@@ -341,7 +361,7 @@ def open_pipe(
     format = _line_format(kind, first)
     if format.needs_more(first, reading):
         reader.back(reader.line())
-    lines = format.detect([first, *reader.arrived()[: SAMPLE_LINES - 1]], name, reading)
+    lines = format.detected([first, *reader.arrived()[: SAMPLE_LINES - 1]], name, reading)
     before = _preamble(first, lines)
     if first != before:
         reader.back(first[len(before) :])

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..streams.arrays import with_missing
 from ..streams.base import DataError, Note, rows_of
-from ._cells import Cells, has_marks, is_infinite
+from ._cells import Cells, has_marks, is_infinite, may_mean_missing
 from ._dates import seconds_of, texts_of_times
 from ._header import Layout, date_of_cell, first_line_tells, layout_of
 from ._lines import LineFormat
@@ -152,6 +152,9 @@ class Delimited:
         if has_marks(text):
             problem = f"{shown!r} is not a number; say which mark is the decimal one"
             return RowError(row, name, problem, "decimal")
+        if may_mean_missing(text):
+            problem = f"{shown!r} is not a number; say so if it means missing"
+            return RowError(row, name, problem, "missing")
         problem = f"{shown!r} is not a number; leave the cell empty, or the column out"
         return RowError(row, name, problem, "exclude")
 

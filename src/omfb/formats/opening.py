@@ -70,9 +70,9 @@ def open_stream(
 
 def open_file(path: Path, reading: Reading) -> TableSource:
     """The rows of a file, in the format that its name says."""
-    format = format_of(path)
     if path.is_dir():
         raise DataError(f"{path}: a folder. Give one of the files in it.")
+    format = format_of(path)
     if path.exists() and not path.is_file() and not format.of_lines:
         raise DataError(f"{path}: a pipe or device. Only CSV and NDJSON can be read from one.")
     source = format.open(path, reading)
