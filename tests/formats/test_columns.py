@@ -28,7 +28,7 @@ def _frame():
 
 def _rows(source):
     blocks = source.blocks(20, False, np.random.RandomState(0))
-    return np.concatenate([block for block, _ in blocks])
+    return np.concatenate([block.rows for block in blocks])
 
 
 def _notes(source):
@@ -207,7 +207,7 @@ def test_compressed_text_goes_on_from_any_position(tmp_path, frame, name, monkey
     blocks = list(open_stream(path).blocks(7, True, np.random.RandomState(1)))
     rest = list(open_stream(path).blocks(7, True, np.random.RandomState(1), blocks[2][1]))
     assert len(blocks) == 8
-    for (a, _), (b, _) in zip(blocks[3:], rest, strict=True):
+    for (a, _, _), (b, _, _) in zip(blocks[3:], rest, strict=True):
         np.testing.assert_array_equal(a, b)
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(DataError, match="not a complete compressed file"):

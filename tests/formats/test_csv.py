@@ -12,7 +12,7 @@ from omfb.formats.reading import Reading
 
 def rows_of(source):
     blocks = source.blocks(20, False, np.random.RandomState(0))
-    return np.concatenate([block for block, _ in blocks])
+    return np.concatenate([block.rows for block in blocks])
 
 
 def notes_of(source):

@@ -15,6 +15,8 @@ from sklearn.base import clone
 import omfb.streams.base as base
 from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 from omfb.core.blocks import dense_with_holes
+from omfb.core.factor.holdout import hold_out
+from omfb.core.factor.state import evolve
 from omfb.formats import open_stream
 from omfb.learner import fit_stream
 from omfb.learner.checkpoints import CheckpointError, interval
@@ -448,16 +450,45 @@ def test_a_sample_does_not_depend_on_cuts_or_interrupts(rng, n_rows, kind):
     for cuts in ([], [1, 2, 5, 300], list(range(1, n_rows))):
         sample = RowSample(20)
         for block in np.split(X, [cut for cut in cuts if cut < n_rows]):
-            changes = sample.changes(kind(block))
+            changes = sample.changes(kind(block), block[:, 0].astype(int))
             sample.apply(changes)
             sample.apply(changes)
-            sample = RowSample(20, sample.rows(), sample.n_seen)  # as from a checkpoint
+            sample = RowSample(
+                20, sample.rows(), sample.numbers(), sample.n_seen
+            )  # as from a checkpoint
         samples.append(dense_with_holes(sample.rows()))
+        np.testing.assert_array_equal(sample.numbers(), samples[-1][:, 0])
         assert sample.n_seen == n_rows
     assert all(np.array_equal(sample, samples[0]) for sample in samples)
     assert len(samples[0]) == min(n_rows, 20)
     if n_rows <= 20:
         assert np.array_equal(samples[0], X)
+
+
+@pytest.mark.parametrize("shuffle", [True, False, "uniform"])
+def test_no_pass_learns_what_another_one_holds_out(tmp_path, small_blocks, shuffle):
+    """Two tables that differ in held-out entries only give one dictionary, through all passes."""
+    X = low_rank(4500, 6, missing=0.2)
+    model = OnlineFactorAnalysis(2, max_iter=3, robust=False, shuffle=shuffle, random_state=0)
+
+    def fitted(X, name):
+        if name is not None:
+            np.savetxt(tmp_path / name, X, delimiter=",")
+        return clone(model).fit(X if name is None else tmp_path / name).learner_.state
+
+    for name in (None, "x.csv") if shuffle is True else (None,):
+        state = fitted(X, name)
+        gone = np.zeros(X.shape, bool)
+        start = evolve(state, n_seen=0, pass_rows=0)
+        for t, features in hold_out(start, X, np.arange(len(X)))[0]:
+            gone[t, features] = True
+        assert gone.sum() > 200
+        other = fitted(np.where(gone, 1.1 * X + 0.3, X), name)
+        assert np.array_equal(other.C, state.C)
+        assert np.array_equal(other.params.noise_std, state.params.noise_std)
+        rows = X.copy()
+        rows[np.flatnonzero(~gone.any(axis=1))] += 0.3
+        assert not np.array_equal(fitted(rows, name).C, state.C)  # what is not held out is learned
 
 
 def test_a_sample_is_uniform():

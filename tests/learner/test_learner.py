@@ -130,7 +130,7 @@ def test_a_failed_kernel_leaves_no_trace_in_the_second_copy(rng, monkeypatch, ki
 
     written = []
 
-    def failing(self, state, rows, *, reuse):
+    def failing(self, state, rows, *, reuse, numbers=None):
         if reuse:
             state.C[:] = np.nan
         written.append(reuse)
@@ -374,10 +374,10 @@ class OtherEngine(broyden.BroydenEngine):
     name = "other"
     state_type = OtherState
 
-    def start(self, head, n_components, config, init, seed):
+    def start(self, head, n_components, config, init, seed, numbers=None):
         return OtherState(config, np.zeros((head.shape[1], 1)), Noise(np.ones(head.shape[1])), None)
 
-    def step(self, state, rows, *, reuse):
+    def step(self, state, rows, *, reuse, numbers=None):
         C = state.C + rows.sum(axis=0)[:, None]
         mean = C[:, 0] / (state.n_seen + len(rows))
         state = dataclasses.replace(state, C=C, mean=mean, n_seen=state.n_seen + len(rows))

@@ -79,7 +79,7 @@ def test_numbers_with_something_among_them_are_refused_by_name():
 def test_streams_of_frames_name_the_column_and_know_what_is_missing():
     good = pd.DataFrame({"a": [1.0, 2.0], "b": pd.Series([3, pd.NA], dtype=object)})
     for stream in (open_stream(iter([good, good])), open_stream(good)):
-        blocks = [block for block, _ in stream.blocks(9, False, np.random.RandomState(0))]
+        blocks = [block.rows for block in stream.blocks(9, False, np.random.RandomState(0))]
         assert np.array_equal(blocks[0][:2], [[1.0, 3.0], [2.0, np.nan]], equal_nan=True)
     for make in (lambda frame: open_stream(iter([frame])), open_stream):
         with pytest.raises(DataError, match="column 'b' holds dates or times"):

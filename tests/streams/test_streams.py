@@ -132,7 +132,7 @@ def _dense(rows):
 
 def _pass(source, length, shuffle, position=None):
     rng = np.random.RandomState(5)
-    blocks = [(_dense(b), p) for b, p in source.blocks(length, shuffle, rng, position)]
+    blocks = [(_dense(b), p) for b, p, _ in source.blocks(length, shuffle, rng, position)]
     return blocks, rng.randint(2**31)
 
 
@@ -146,6 +146,19 @@ def test_every_source_brings_the_same_rows_in_blocks(tmp_path, X):
         np.testing.assert_array_equal(np.concatenate([b for b, _ in blocks]), X, err_msg=name)
         if source.feature_names is not None:
             assert source.feature_names == NAMES, name
+
+
+def test_a_row_has_the_same_number_in_every_pass(tmp_path, X):
+    """Numbers that ascend in the order of the table, whatever the order of the pass."""
+    for name, opened in _sources(tmp_path, X):
+        if not opened().rereadable:
+            continue
+        for rng in (np.random.RandomState(6), np.random.RandomState(7)):
+            blocks = list(opened().blocks(33, True, rng))
+            order = np.argsort(np.concatenate([block.numbers for block in blocks]))
+            rows = np.concatenate([_dense(block.rows) for block in blocks])
+            np.testing.assert_array_equal(rows[order], X, err_msg=name)
+        assert all(block.numbers is None for block in opened().blocks(33, False, rng))
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

@@ -20,6 +20,9 @@ Rows = Any
 """ndarray or scipy.sparse matrix of shape (n_rows, n_features), float32 or float64."""
 Init = str | NDArray[Any]
 GetRows = Callable[[], Rows]
+Numbers = NDArray[np.int64] | None
+"""Numbers of rows, the same in every pass; None if rows are counted as they come."""
+GetSample = Callable[[], tuple[Rows, Numbers]]
 Times = NDArray[np.float64] | None
 """When each row came, in seconds since 1970, ascending; None if rows have no times."""
 
@@ -70,14 +73,19 @@ class Engine(Protocol[S, K]):
     def n_start_rows(self, config: K, n_components: int | None, n_features: int) -> int:
         """How many rows at the head of a stream the first state depends on."""
 
-    def start(self, head: Rows, n_components: int | None, config: K, init: Init, seed: int) -> S:
+    def start(
+        self, head: Rows, n_components: int | None, config: K, init: Init, seed: int,
+        numbers: Numbers = None,
+    ) -> S:  # fmt: skip
         """The state before the first step, from rows at the head of the stream."""
 
-    def step(self, state: S, rows: Rows, *, reuse: bool) -> tuple[S, Matrix, Info]:
+    def step(
+        self, state: S, rows: Rows, *, reuse: bool, numbers: Numbers = None
+    ) -> tuple[S, Matrix, Info]:
         """Learn from rows: the next state, their codes and energies.
 
         With `reuse`, the arrays of `arrays_of_step` may be written into, and nothing else;
-        otherwise the state stays as it is.
+        otherwise the state stays as it is. The rows' numbers say which of them hold entries out.
         """
 
     def arrays_of_step(self, state: S, row: Rows | None) -> dict[str, Matrix]:
@@ -104,14 +112,14 @@ class Engine(Protocol[S, K]):
     def n_finalize_rows(self, n_features: int) -> int:
         """How many rows `finalize` may ask for; a shorter table is given in full."""
 
-    def finalize(self, state: S, sample: GetRows, last_rows: GetRows, times: Times = None) -> S:
+    def finalize(self, state: S, sample: GetSample, last_rows: GetRows, times: Times = None) -> S:
         """The state at the end of a fit.
 
         Parameters
         ----------
         state : S
         sample : callable
-            Returns all rows in their order, or a sample of them.
+            Returns all rows in their order, or a sample of them, and their numbers.
         last_rows : callable
             Returns the last rows, in their order.
         times : ndarray or None

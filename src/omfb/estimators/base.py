@@ -260,6 +260,10 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         is cut at multiples of that). An error leaves the model as it was. Several threads may
         call it, and use the model at the same time.
 
+        Rows that are given again are new rows: they hold out other entries than before, and what
+        the model has learned already it predicts too well. For several passes, call `fit`, where
+        each row holds out the same entries in all of them.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), or one row

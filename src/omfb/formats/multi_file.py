@@ -75,8 +75,8 @@ def read_group(file: TableSource, group: int) -> Iterator[NDArray[Any]]:
         yield from file.read(group, 0)
         return
     length = rows_per_block(file.n_features, file.dtype, 1)
-    for rows, _ in file.blocks(length, False, np.random.RandomState(0)):
-        yield rows
+    for block in file.blocks(length, False, np.random.RandomState(0)):
+        yield block.rows
 
 
 def _groups(file: TableSource) -> range:

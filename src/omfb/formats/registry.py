@@ -126,7 +126,7 @@ class TableSource(Source):
         """Blocks of finite rows in order, each with the share of the file done so far."""
         length = rows_per_block(self.n_features, self.dtype, 1)
         done = 0
-        for rows, position in self.blocks(length, False, np.random.RandomState(0)):
+        for rows, position, _ in self.blocks(length, False, np.random.RandomState(0)):
             self.check_finite_rows(rows, done)
             done += rows.shape[0]
             yield rows, self.fraction(position)

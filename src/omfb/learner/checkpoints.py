@@ -21,6 +21,7 @@ from .records import (
     Parts,
     not_written_by_omfb,
     parts_of,
+    row_numbers,
     rows_of,
     rows_parts,
     snapshot_of,
@@ -230,6 +231,7 @@ class Checkpoints:
         training = None if place is None else place.parts(parts.tensors)
         if training is not None and sample is not None and len(sample):
             kind = rows_parts(sample.rows(), "head.sample", parts.tensors)
+            parts.tensors["head.sample_numbers"] = sample.numbers()
             training |= {"sample": kind, "sampled_from": sample.n_seen}
         header = {**self.header, **parts.header, "training": training, **more}
         write_model(self.path, header, {**parts.tensors, **(found or {})})
@@ -286,9 +288,10 @@ def _sample(learner: Learner, parts: Parts, n_features: int) -> RowSample:
         rows = rows_of(training["sample"], "head.sample", parts.tensors, n_features)
         n_seen = training["sampled_from"]
         require(type(n_seen) is int and rows.shape[0] == min(size, n_seen), "its sample")
+        numbers = row_numbers(parts.tensors, "head.sample_numbers", rows.shape[0])
     except FAULTS as error:
         raise not_written_by_omfb(error) from error
-    return RowSample(size, rows, n_seen)
+    return RowSample(size, rows, numbers.tolist(), n_seen)
 
 
 def _check_parameters(

@@ -10,10 +10,10 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.engine import Rows
+from ..core.engine import Numbers, Rows
 from ..core.weighted import values_of
 from ..streams import DataError, Position, Source, errors_about, prefetched, rows_per_block
-from ..streams.base import Blocks, SourceLostError, observed_features
+from ..streams.base import Block, Blocks, SourceLostError, observed_features
 from ..streams.prefetch import AHEAD
 from .checkpoints import Checkpoints, FitPosition, resumed
 from .learner import Learner
@@ -83,17 +83,17 @@ class Watch(Protocol):
         """Go on from what was found; a ValueError if it cannot be."""
 
 
-Learn = Callable[[Learner, Any, NDArray[np.bool_]], NDArray[np.bool_]]
+Learn = Callable[[Learner, Block, NDArray[np.bool_]], NDArray[np.bool_]]
 """Lets a learner learn from a block; maps features unobserved before it to those after it."""
 
 
-def learn_block(learner: Learner, block: Any, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def learn_block(learner: Learner, block: Block, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Learn from a block of rows: see `Learn`."""
-    learner.learn(block, in_fit=True)
-    block = values_of(block)
-    if absent_is_zero(learner) and scipy.sparse.issparse(block):
+    learner.learn(block.rows, in_fit=True, numbers=block.numbers)
+    rows = values_of(block.rows)
+    if absent_is_zero(learner) and scipy.sparse.issparse(rows):
         return np.zeros_like(unseen)  # zeros are observed
-    return unseen & ~observed_features(block) if unseen.any() else unseen
+    return unseen & ~observed_features(rows) if unseen.any() else unseen
 
 
 def absent_is_zero(learner: Learner) -> bool:
@@ -256,10 +256,15 @@ class _Fit:
         n_last = max(1, learner.engine.n_last_rows(config, n_features))
         self._sample.apply(self.point.changes)
 
-        def sample() -> Rows:
+        def sample() -> tuple[Rows, Numbers]:
+            seen = self._sample
+            if not source.rereadable or seen.n_seen > size:
+                return seen.rows(), seen.numbers()
             # All rows of a short table are needed in their order, which passes may shuffle.
-            in_order = source.rereadable and self._sample.n_seen <= size
-            return source.some_rows(size) if in_order else self._sample.rows()
+            rows, numbers = source.some_rows(size)
+            if len(seen) and self._shuffle is True:
+                numbers = np.sort(seen.numbers())
+            return rows, numbers
 
         def last_rows() -> Rows:
             rows = source.last_rows(n_last) if source.rereadable else learner.last_rows
@@ -279,15 +284,18 @@ class _Fit:
                 self._learner.begin_pass()
         unseen = place.unseen
         with closing(blocks):  # whatever happens, reading ahead ends
-            for block, position in blocks:
-                rows = block if self._learn is learn_block else None
+            for block in blocks:
+                rows = block.rows if self._learn is learn_block else None
+                position = block.after
                 with errors_about(self._source, values_of(rows), position):
                     unseen = self._learn(self._learner, block, unseen)
                 if self._watch is not None and rows is not None and place.number == 1:
                     self._watch.add(values_of(rows))
                 place = replace(place, position=position, unseen=unseen)
                 self._sample.apply(self.point.changes)
-                changes = NO_CHANGES if rows is None else self._sample.changes(rows)
+                changes = NO_CHANGES
+                if rows is not None:
+                    changes = self._sample.changes(rows, block.numbers)
                 self.point = _Point(place, self._learner.snapshot(), changes)
                 self._between_blocks()
         if self._learner.n_seen == 0:

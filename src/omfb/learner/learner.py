@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..core.blocks import check_finite, too_large
 from ..core.checks import checked_count, shown
-from ..core.engine import GetRows, Init, Rows, Times
+from ..core.engine import GetRows, GetSample, Init, Numbers, Rows, Times
 from ..core.engines import ENGINES, AnyConfig, AnyEngine
 from ..core.finite import is_ordinary, quiet
 from ..core.info import Info
@@ -107,7 +107,7 @@ class Learner(Predictor):
         if learned is None:
             raise ValueError("Nothing was learned yet: call `learn` first.")
         if learned.state is None:
-            state, _, info = self._first_learned(learned.head, self._config)
+            state, _, info = self._first_learned(learned.head, self._config, learned.numbers)
             learned = self._learned = replace(learned, state=state, totals=info)
         return learned
 
@@ -196,7 +196,7 @@ class Learner(Predictor):
     @locates_infinity
     def learn(
         self, rows: Rows, config: AnyConfig | None = None, times: Times = None, *,
-        in_fit: bool = False,
+        in_fit: bool = False, numbers: Numbers = None,
     ) -> NDArray[Any] | None:  # fmt: skip
         """Learn from rows, in the order given; return their codes, if there are any yet.
 
@@ -211,17 +211,21 @@ class Learner(Predictor):
         in_fit : bool, default=False
             Whether `finalize` will be called at the end: until then nothing is estimated of how
             rows depend on those before them.
+        numbers : ndarray of shape (n_rows,) or None, default=None
+            Of the rows, the same in every pass: they decide on what is held out. None counts them.
         """
         with self._lock:
             learned = self._learned
             if learned is None or learned.head is not None:
-                return self._learn_young(learned, rows, config, times, in_fit)
+                return self._learn_young(learned, rows, config, times, in_fit, numbers)
             state: Any = learned.state
             if config is not None:
                 state = self.engine.with_config(state, config)
             if rows.shape[0] == 1 and self.engine.updates_in_place(rows):
-                return self._learn_one(learned, state, rows, times, in_fit)
-            after, codes = self._steps(replace(learned, state=state), rows, times, in_fit=in_fit)
+                return self._learn_one(learned, state, rows, times, in_fit, numbers)
+            after, codes = self._steps(
+                replace(learned, state=state), rows, times, numbers, in_fit=in_fit
+            )
             self._learned = after
             return codes
 
@@ -277,9 +281,9 @@ class Learner(Predictor):
     def close_head(self) -> None:
         """Make the first dictionary final: rows to come do not enter it any more."""
         with self._lock:
-            self._learned = replace(self._with_state(), head=None)
+            self._learned = replace(self._with_state(), head=None, numbers=None)
 
-    def finalize(self, sample: GetRows, last_rows: GetRows, times: Times = None) -> None:
+    def finalize(self, sample: GetSample, last_rows: GetRows, times: Times = None) -> None:
         """Do what only the end of a fit can do; see `Engine.finalize`."""
         with self._lock:
             learned = self._with_state()
@@ -342,18 +346,25 @@ class Learner(Predictor):
             return learned.head
         return self.state.C.T
 
-    def _first_learned(self, rows: Rows, config: AnyConfig) -> tuple[Any, NDArray[Any], Info]:
+    def _first_state(self, rows: Rows, config: AnyConfig, numbers: Numbers) -> Any:
         with quiet():
-            first = self.engine.start(rows, self.n_components, config, self.init, self.seed)
-        return self._stepped(first, rows, reuse=True)
+            return self.engine.start(rows, self.n_components, config, self.init, self.seed, numbers)
 
-    def _stepped(self, state: Any, rows: Rows, *, reuse: bool) -> tuple[Any, NDArray[Any], Info]:
+    def _first_learned(
+        self, rows: Rows, config: AnyConfig, numbers: Numbers
+    ) -> tuple[Any, NDArray[Any], Info]:
+        first = self._first_state(rows, config, numbers)
+        return self._stepped(first, rows, numbers, reuse=True)
+
+    def _stepped(
+        self, state: Any, rows: Rows, numbers: Numbers, *, reuse: bool
+    ) -> tuple[Any, NDArray[Any], Info]:
         """A step of the engine, refused if the dictionary has overflowed.
 
         That takes huge codes: with others, the dictionary need not be examined.
         """
         with quiet():
-            after, codes, info = self.engine.step(state, rows, reuse=reuse)
+            after, codes, info = self.engine.step(state, rows, reuse=reuse, numbers=numbers)
             ordinary = bool(np.abs(codes).max(initial=0.0) < ORDINARY_CODE)
         if not ordinary and not np.isfinite(after.C).all():
             raise too_large()
@@ -361,7 +372,7 @@ class Learner(Predictor):
 
     def _learn_young(
         self, learned: Learned | None, rows: Rows, config: AnyConfig | None, times: Times,
-        in_fit: bool,
+        in_fit: bool, numbers: Numbers,
     ) -> NDArray[Any] | None:  # fmt: skip
         """Learn from a stream so young that every new row may still enter the first dictionary.
 
@@ -370,6 +381,7 @@ class Learner(Predictor):
         whose start is costly makes the state when it is needed.
         """
         all_rows = rows if learned is None else joined(learned.head, rows)
+        numbers = _joined_numbers(learned, rows.shape[0], numbers)
         config = self.config if config is None else config
         needed = self.engine.n_start_rows(config, self.n_components, rows.shape[1])
         young = all_rows.shape[0] < needed
@@ -382,17 +394,19 @@ class Learner(Predictor):
         ordinary = isinstance(self.init, str) and is_ordinary(values)
         last, times = self._last_after(learned, rows, config, times)
         if young and self.engine.defers_start and ordinary:
-            self._config, self._learned = config, Learned(None, NO_ENERGY, head, last, times)
+            self._config, self._learned = (
+                config,
+                Learned(None, NO_ENERGY, head, last, times, numbers),
+            )
             return None
         if young or in_fit or not self.engine.n_last_rows(config, rows.shape[1]) > 1:
-            state, codes, info = self._first_learned(all_rows, config)
-            self._learned = Learned(state, info, head, last, times)
+            state, codes, info = self._first_learned(all_rows, config, numbers)
+            self._learned = Learned(state, info, head, last, times, numbers if young else None)
             return codes[-rows.shape[0] :]
-        with quiet():
-            first = self.engine.start(all_rows, self.n_components, config, self.init, self.seed)
+        first = self._first_state(all_rows, config, numbers)
         all_times = None if times is None or len(times) < all_rows.shape[0] else times
         before = Learned(first, NO_ENERGY)
-        after, codes = self._steps(before, all_rows, all_times, in_fit=False)
+        after, codes = self._steps(before, all_rows, all_times, numbers, in_fit=False)
         self._learned = replace(after, last=last, times=times)
         return codes[-rows.shape[0] :]
 
@@ -418,7 +432,7 @@ class Learner(Predictor):
         return ((blocks[0][surplus:], *blocks[1:]) if surplus > 0 else blocks), times
 
     def _steps(
-        self, learned: Learned, rows: Rows, times: Times, *, in_fit: bool
+        self, learned: Learned, rows: Rows, times: Times, numbers: Numbers, *, in_fit: bool
     ) -> tuple[Learned, NDArray[Any]]:
         """What is learned after rows, and their codes.
 
@@ -431,7 +445,9 @@ class Learner(Predictor):
         while at < rows.shape[0]:
             count = rows.shape[0] if in_fit else self.engine.rows_until_update(now.state)
             here = slice(at, at + count)
-            state, made, info = self._stepped(now.state, rows[here], reuse=False)
+            state, made, info = self._stepped(
+                now.state, rows[here], None if numbers is None else numbers[here], reuse=False
+            )
             then = None if times is None else times[here]
             last, then = self._last_after(now, rows[here], state.config, then)
             now = Learned(state, now.totals.plus(info), last=last, times=then)
@@ -457,8 +473,9 @@ class Learner(Predictor):
         return replace(now, state=replace(state, temporal=found.temporal))
 
     def _learn_one(
-        self, learned: Learned, state: Any, row: Rows, times: Times, in_fit: bool
-    ) -> NDArray[Any]:
+        self, learned: Learned, state: Any, row: Rows, times: Times, in_fit: bool,
+        numbers: Numbers,
+    ) -> NDArray[Any]:  # fmt: skip
         """Learn from one row in second copies of what it changes, which then take its place.
 
         To write the update into the dictionary itself would be the quickest, but other threads, or
@@ -470,7 +487,9 @@ class Learner(Predictor):
             name: buffers[name].up_to_date(array) if name in buffers else array.copy()
             for name, array in given.items()
         }
-        state, codes, info = self._stepped(self.engine.with_arrays(state, spares), row, reuse=True)
+        state, codes, info = self._stepped(
+            self.engine.with_arrays(state, spares), row, numbers, reuse=True
+        )
         last, times = self._last_after(learned, row, state.config, times)
         now = Learned(state, learned.totals.plus(info), last=last, times=times)
         if not in_fit and self.engine.rows_until_update(before) == 1:
@@ -498,6 +517,16 @@ class Learner(Predictor):
     def __setstate__(self, kept: dict[str, Any]) -> None:
         self.__dict__.update(kept, _lock=threading.Lock(), _buffers={}, _resumed=_NEVER, cache={})
         _LEARNERS.add(self)
+
+
+def _joined_numbers(learned: Learned | None, count: int, numbers: Numbers) -> Numbers:
+    """Numbers of the rows of the head and of more rows; None if all of them are counted."""
+    if learned is None or (learned.numbers is None and numbers is None):
+        return numbers
+    before = learned.n_seen
+    first = np.arange(before) if learned.numbers is None else learned.numbers
+    more = np.arange(before, before + count) if numbers is None else numbers
+    return np.concatenate([first, more])
 
 
 def _unlock_all() -> None:

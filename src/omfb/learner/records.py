@@ -63,6 +63,8 @@ def parts_of(snapshot: Snapshot) -> Parts:
         },
         "head": None if learned.head is None else rows_parts(learned.head, "head", tensors),
     }
+    if learned.numbers is not None:
+        tensors["head.numbers"] = learned.numbers
     if learned.last:
         tensors["head.last"] = together(learned.last)
         if learned.times is not None:
@@ -131,13 +133,11 @@ def _snapshot(header: dict[str, Any], tensors: Tensors) -> Snapshot:
     require(min(totals.residual, totals.energy) >= 0.0, "energies below zero")
     info = Info(totals.residual, totals.energy)
     require(math.isfinite(info.error), "an infinite error")
-    learned = Learned(
-        state,
-        info,
-        None if header["head"] is None else rows_of(header["head"], "head", tensors, n_features),
-        _last(tensors, n_features),
-        _times(tensors),
-    )
+    head = None if header["head"] is None else rows_of(header["head"], "head", tensors, n_features)
+    numbers = None
+    if head is not None and "head.numbers" in tensors:
+        numbers = row_numbers(tensors, "head.numbers", head.shape[0])
+    learned = Learned(state, info, head, _last(tensors, n_features), _times(tensors), numbers)
     known = None if names is None else Names(names)
     return Snapshot(n_components, config, init, seed, known, engine, learned)
 
@@ -200,6 +200,14 @@ def _values_of(kind: Any, name: str, tensors: Tensors, n_features: int) -> Rows:
     matrix = scipy.sparse.csr_matrix((data, tensors[f"{name}.indices"], indptr), shape=shape)
     matrix.check_format(full_check=True)
     return matrix
+
+
+def row_numbers(tensors: Tensors, name: str, n_rows: int) -> NDArray[np.int64]:
+    """The numbers of some rows."""
+    numbers: NDArray[np.int64] = tensors[name]
+    require(numbers.dtype == np.int64 and numbers.shape == (n_rows,), f"{name} does not fit")
+    require(bool((numbers >= 0).all()), f"{name} below zero")
+    return numbers
 
 
 def _last(tensors: Tensors, n_features: int) -> tuple[Any, ...]:

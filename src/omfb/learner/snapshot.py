@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from ..core.engine import AnyState, Init, Times
+from ..core.engine import AnyState, Init, Numbers, Times
 from ..core.engines import AnyConfig, AnyEngine
 from ..core.info import Info
 from .names import Names
@@ -27,6 +27,8 @@ class Learned:
         The last rows, if the engine needs them, in blocks as they came.
     times : ndarray or None
         When these came, in seconds since 1970; None if rows have no times.
+    numbers : ndarray or None
+        Numbers of the rows of the head; None if they are counted.
     """
 
     state: AnyState | None
@@ -34,6 +36,7 @@ class Learned:
     head: Any = None
     last: tuple[Any, ...] = ()
     times: Times = None
+    numbers: Numbers = None
 
     @property
     def n_seen(self) -> int:

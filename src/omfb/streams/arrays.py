@@ -9,7 +9,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.weighted import WeightedRows
-from .base import Blocks, Position, Source
+from .base import Block, Blocks, Position, Source
 from .blocks import (
     FLOATS,
     check_kind,
@@ -85,7 +85,8 @@ class ArraySource(Source):
         self._order = order
         for start in range(position or 0, n, length):
             end = min(start + length, n)
-            yield self._floats(self._block(start, end, order)), end
+            numbers = None if order is None else order[start:end]
+            yield Block(self._floats(self._block(start, end, order)), end, numbers)
 
     def row_number(self, block_length: int, position: Position, at: int) -> int:
         """See `Source.row_number`."""

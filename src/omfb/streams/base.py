@@ -11,6 +11,7 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..core.blocks import UnusableError
+from ..core.engine import Numbers
 from ..core.finite import find_infinity as find_infinity
 from ..core.finite import infinity_problem
 from ..core.weighted import stacked
@@ -25,8 +26,27 @@ WIDE_BLOCKS = 24
 
 Position = Any
 """A place in a pass, as a JSON value; None is the beginning."""
-Blocks = Generator[tuple[Any, Position], None, None]
-"""Blocks of a pass, each with the position after it; close it to stop early."""
+
+
+class Block(NamedTuple):
+    """Some rows of a pass.
+
+    Attributes
+    ----------
+    rows : ndarray, sparse matrix, or what a source's `learn` understands
+    after : Position
+        The position to go on from.
+    numbers : ndarray of shape (n_rows,) or None
+        A number for each row, the same in every pass; None if all passes are in one order.
+    """
+
+    rows: Any
+    after: Position
+    numbers: Numbers = None
+
+
+Blocks = Generator[Block, None, None]
+"""Blocks of a pass; close it to stop early."""
 
 
 class HintedError(ValueError):
@@ -143,7 +163,7 @@ class Source(ABC):
         rng: np.random.RandomState,
         position: Position = None,
     ) -> Blocks:
-        """Yield the blocks of one pass, and after each the position to go on from.
+        """Yield the blocks of one pass.
 
         All blocks but the last of a pass have `length` rows. All random numbers are drawn from
         `rng` before the first block, so a pass that starts again with the generator in the same
@@ -209,29 +229,19 @@ class Source(ABC):
         """See `infinity_error`."""
         return infinity_error(self.name, self.feature_names, row, column)
 
-    def some_rows(self, n_rows: int) -> Any:
-        """All rows in order if there are at most `n_rows`; otherwise a random sample.
+    def some_rows(self, n_rows: int) -> tuple[Any, Numbers]:
+        """All rows in order if there are at most `n_rows`, or a sample; and their numbers.
 
-        The sample is as random as the source's shuffling.
+        Only sources whose rows a fit does not see itself are asked for a sample.
         """
-        first = self._first(n_rows + 1, shuffle=False)
-        return first if first.shape[0] <= n_rows else self._first(n_rows, shuffle=True)
-
-    def _first(self, n_rows: int, *, shuffle: bool) -> Any:
-        length = min(rows_per_block(self.n_features, self.dtype, 1), n_rows)
-        taken: list[Any] = []
-        for block, _ in self.blocks(length, shuffle, np.random.RandomState(0)):
-            taken.append(block)
-            if sum(part.shape[0] for part in taken) >= n_rows:
-                break
-        return _together(taken)[:n_rows]
+        return self.last_rows(n_rows), None
 
     def last_rows(self, n_rows: int) -> Any:
         """The last rows of the source, in order."""
         length = rows_per_block(self.n_features, self.dtype, 1)
         taken: list[Any] = []
-        for block, _ in self.blocks(length, False, np.random.RandomState(0)):
-            taken.append(block)
+        for block in self.blocks(length, False, np.random.RandomState(0)):
+            taken.append(block.rows)
             while sum(part.shape[0] for part in taken[1:]) >= n_rows:
                 del taken[0]
         return _together(taken)[-n_rows:]

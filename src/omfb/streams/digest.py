@@ -39,13 +39,13 @@ def _sampled(source: "Source") -> Iterator[Any]:
     if source.path is not None:
         starts = [None]
     elif source.n_rows is not None and source.n_rows * row_bytes <= DIGEST_BYTES:
-        yield from (rows for rows, _ in source.blocks(length, False, np.random.RandomState(0)))
+        yield from (block.rows for block in source.blocks(length, False, np.random.RandomState(0)))
         return
     else:
         starts = source.starts(DIGEST_PARTS)
     for start in starts:
-        for rows, _ in source.blocks(length, False, np.random.RandomState(0), start):
-            yield rows
+        for block in source.blocks(length, False, np.random.RandomState(0), start):
+            yield block.rows
             break
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .base import Blocks, Position, Source, uniform_error
+from .base import Block, Blocks, Position, Source, uniform_error
 
 # Size of the buffer in which rows are shuffled if they cannot be read in any order.
 SHUFFLE_BYTES = 1 << 25
@@ -45,19 +45,20 @@ class GroupedSource(Source):
         if shuffle == "uniform":
             raise uniform_error(self.name, "shuffle=True, or a .npy file")
         if not shuffle:
-            yield from self._cut(range(self.n_groups()), length, position or [0, 0])
+            for rows, after, _ in self._cut(range(self.n_groups()), length, position or [0, 0]):
+                yield Block(rows, after)
             return
         order = rng.permutation(self.n_groups()).tolist()
         seed = int(rng.randint(2**31))
         row_bytes = max(self.n_features, 1) * self.dtype.itemsize
         window = length * max(1, SHUFFLE_BYTES // (row_bytes * length))
         start, done = position or [[0, 0], 0]
-        for rows, after in self._cut(order, window, start):
+        for rows, after, numbers in self._cut(order, window, start):
             shuffled = np.random.default_rng([seed, *start]).permutation(len(rows))
             for at in range(done, len(rows), length):
                 end = at + length
                 here = [after, 0] if end >= len(rows) else [start, end]
-                yield rows[shuffled[at:end]], here
+                yield Block(rows[shuffled[at:end]], here, numbers[shuffled[at:end]])
             start, done = after, 0
             del rows  # free it before the next one is filled
 
@@ -78,9 +79,12 @@ class GroupedSource(Source):
 
     def _cut(
         self, order: Any, length: int, start: list[int]
-    ) -> Iterator[tuple[NDArray[Any], list[int]]]:
-        """Yield `length` rows at a time, each with [groups done, rows done of the next one]."""
-        rows, filled = self.empty_rows(length), 0
+    ) -> Iterator[tuple[NDArray[Any], list[int], NDArray[np.int64]]]:
+        """Yield `length` rows at a time, with [groups done, rows done of the next one].
+
+        Also numbers them in the order of the table: by their group, and their place in it.
+        """
+        rows, numbers, filled = self.empty_rows(length), np.empty(length, np.int64), 0
         first, skip = start
         for number in range(first, len(order)):
             taken = skip
@@ -89,16 +93,20 @@ class GroupedSource(Source):
                 while at < len(piece):
                     count = min(length - filled, len(piece) - at)
                     rows[filled : filled + count] = piece[at : at + count]
+                    numbers[filled : filled + count] = (order[number] << 32) + np.arange(
+                        taken, taken + count
+                    )
                     at += count
                     taken += count
                     filled += count
                     if filled == length:
-                        yield rows, [number, taken]
-                        rows, filled = self.empty_rows(length), 0
+                        yield rows, [number, taken], numbers
+                        rows, numbers = self.empty_rows(length), np.empty(length, np.int64)
+                        filled = 0
                 del piece  # free it before the next one, which may be as large
             skip = 0
         if filled:
-            yield rows[:filled], [len(order), 0]
+            yield rows[:filled], [len(order), 0], numbers[:filled]
 
     def fraction(self, position: Position) -> float | None:
         """See `Source.fraction`."""

@@ -43,8 +43,8 @@ class MarkedSource(Source):
         """See `Source.blocks`."""
         self._source.on_idle = self.on_idle
         with closing(self._source.blocks(length, shuffle, rng, position)) as blocks:
-            for rows, after in blocks:
-                yield self._mark(rows), after
+            for block in blocks:
+                yield block._replace(rows=self._mark(block.rows))
 
     def row_times(self) -> RowTimes | None:
         """See `Source.row_times`."""

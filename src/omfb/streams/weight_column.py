@@ -4,9 +4,10 @@ from contextlib import closing
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..core.weighted import ALLOWED, WeightedRows, are_weights
-from .base import Blocks, DataError, Position, Source
+from .base import Block, Blocks, DataError, Position, Source
 from .row_times import RowTimes
 
 COPIED = (
@@ -51,12 +52,13 @@ class WeightColumnSource(Source):
         """See `Source.blocks`; blocks are shorter where rows have weight 0."""
         self._source.on_idle = self.on_idle
         with closing(self._source.blocks(length, shuffle, rng, position)) as blocks:
-            for rows, after in blocks:
-                weighted = self._weighted(rows, after)
+            for rows, after, numbers in blocks:
+                weighted, kept = self._weighted(rows, after)
                 if len(weighted):
-                    yield weighted, after
+                    yield Block(weighted, after, None if numbers is None else numbers[kept])
 
-    def _weighted(self, rows: Any, after: Position) -> WeightedRows:
+    def _weighted(self, rows: Any, after: Position) -> tuple[WeightedRows, NDArray[np.int64]]:
+        """Rows with their weights, and which rows of the source they are."""
         weights = rows[:, self._at].astype(np.float64)
         bad = np.flatnonzero(~are_weights(weights))
         if len(bad):
@@ -74,7 +76,8 @@ class WeightColumnSource(Source):
                 f"{self.name}: rows have the weight 0 in column {self._column!r}, but come at "
                 f"times. Leave them out of the file, or empty their cells."
             )
-        return WeightedRows(np.ascontiguousarray(rows[np.ix_(kept, self._others)]), weights[kept])
+        values = np.ascontiguousarray(rows[np.ix_(kept, self._others)])
+        return WeightedRows(values, weights[kept]), kept
 
     def row_times(self) -> RowTimes | None:
         """See `Source.row_times`."""

@@ -39,7 +39,7 @@ def naive_scores(state, rows):
 
 def test_scores_are_errors_of_the_naive_predictions(state):
     fresh = evolve(state, n_scored=0, sse=np.zeros((2, 2)), histogram=0.0 * state.holdout.histogram)
-    _, rows = hold_out(fresh, table(0, 400, 9, 0.2))
+    _, rows = hold_out(fresh, table(0, 400, 9, 0.2), np.arange(400))
     scored = score(fresh, rows)
     expected = naive_scores(fresh, rows)
     assert scored.holdout.n_scored == len(expected) > 20
@@ -56,9 +56,11 @@ def test_scoring_in_parts_is_scoring_at_once(state):
     X = table(0, 400, 9, 0.2)
     in_parts = state
     for start in range(0, 400, 50):
-        rows = hold_out(state, X[start : start + 50], score_all=True)[1]
+        rows = hold_out(state, X[start : start + 50], np.arange(start, start + 50), score_all=True)[
+            1
+        ]
         in_parts = score(in_parts, rows)
-    at_once = score(state, hold_out(state, X, score_all=True)[1])
+    at_once = score(state, hold_out(state, X, np.arange(len(X)), score_all=True)[1])
     for name in ("histogram", "sse", "n_scored"):
         one, other = getattr(at_once.holdout, name), getattr(in_parts.holdout, name)
         np.testing.assert_allclose(one, other, rtol=1e-7, err_msg=name)
@@ -66,7 +68,7 @@ def test_scoring_in_parts_is_scoring_at_once(state):
 
 def test_scoring_changes_nothing_but_scores_and_votes(state):
     X = table(0, 400, 9, 0.2)
-    scored = score(state, hold_out(state, X)[1])
+    scored = score(state, hold_out(state, X, np.arange(len(X)))[1])
     for group in ("params", "batch", "stats", "schedule", "features"):
         assert_identical(getattr(scored, group), getattr(state, group))
     assert score(state, None) is state
@@ -76,7 +78,9 @@ def test_rescoring_forgets_scores_before(state):
     X = table(0, 400, 9, 0.2)
     spoiled = evolve(state, n_scored=99, sse=np.full((2, 2), 1e9))
     assert_identical(rescore(spoiled, X).holdout, rescore(state, X).holdout)
-    assert rescore(state, X).holdout.n_scored == len(hold_out(state, X, score_all=True)[0])
+    assert rescore(state, X).holdout.n_scored == len(
+        hold_out(state, X, np.arange(len(X)), score_all=True)[0]
+    )
 
 
 def test_held_out_entries_vote_for_dropping_where_spikes_spoil_codes(state, rng):
@@ -88,7 +92,11 @@ def test_held_out_entries_vote_for_dropping_where_spikes_spoil_codes(state, rng)
     votes = []
     for X in (clean, spiked):
         looking = evolve(state, detect=True, votes=np.zeros(3))
-        votes.append(score(looking, hold_out(looking, X, score_all=True)[1]).outliers.votes)
+        votes.append(
+            score(
+                looking, hold_out(looking, X, np.arange(len(X)), score_all=True)[1]
+            ).outliers.votes
+        )
     assert votes[0][0] > 10
     assert abs(votes[0][1]) < 0.1 * votes[0][0]
     assert votes[1][1] > 0.1 * votes[1][0]
@@ -96,7 +104,7 @@ def test_held_out_entries_vote_for_dropping_where_spikes_spoil_codes(state, rng)
 
 def test_held_out_outliers_do_not_count_where_outliers_are_dropped(state):
     X = table(0, 400, 9, 0.2)
-    rows = hold_out(state, X, score_all=True)[1]
+    rows = hold_out(state, X, np.arange(len(X)), score_all=True)[1]
     where = {"drop": True, "sse": np.zeros((2, 2)), "n_scored": 0}
     values = rows.held_out.values.copy()
     values[rows.held_out.starts[:-1]] += 50.0

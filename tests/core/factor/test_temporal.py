@@ -163,6 +163,8 @@ def test_a_temporal_fit_ends_with_autoregressions_of_the_final_dictionary(rng, g
     _, X = series(rng, n=400)
     state = learned(X, given)
     plain = evolve(state, config=FactorConfig(n_components=2))
-    first = finalize(plain, lambda: X, lambda: pytest.fail("rows are not temporal"))
+    first = finalize(
+        plain, lambda: (X, np.arange(200)), lambda: pytest.fail("rows are not temporal")
+    )
     expected = fit_temporal(evolve(first, config=given), X[-200:])
-    assert_identical(finalize(state, lambda: X, lambda: X[-200:]), expected)
+    assert_identical(finalize(state, lambda: (X, np.arange(200)), lambda: X[-200:]), expected)

@@ -45,7 +45,7 @@ from ...core.info import Info
 from ...core.linalg.rows import Matrix
 from ...learner.learner import Learner
 from ...learner.snapshot import NO_ENERGY, Learned, Snapshot
-from ...streams.base import Blocks, DataError, Position, find_infinity, infinity_error
+from ...streams.base import Block, Blocks, DataError, Position, find_infinity, infinity_error
 from ...streams.blocks import as_rows, check_kind, float_type
 from ...streams.grouped import GroupedSource
 from .feature_tasks import Tasks, hosts_of
@@ -127,27 +127,27 @@ class FeatureSource(GroupedSource):
         chunks: dict[int, list[Any]] = {}
         pending: list[NDArray[np.int64]] = []
         after = position
-        for numbers, after in super().blocks(length, shuffle, rng, position):
+        for numbers, after, _ in super().blocks(length, shuffle, rng, position):
             pending.append(numbers)
             count = sum(map(len, pending))
             if count >= window_length(self._r) and count + length > self._longest:
-                yield self._rows(np.concatenate(pending), chunks), after
+                yield Block(self._rows(np.concatenate(pending), chunks), after)
                 pending = []
         if pending:
-            yield self._rows(np.concatenate(pending), chunks), after
+            yield Block(self._rows(np.concatenate(pending), chunks), after)
 
-    def learn(self, learner: Learner, block: Rows, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def learn(self, learner: Learner, block: Block, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Let a learner learn from rows; all features are observed by them."""
-        snapshot = learner.snapshot()
+        snapshot, rows = learner.snapshot(), block.rows
         learned = snapshot.learned
         with Tasks(self._client, len(self._widths)) as tasks:
             try:
                 state: Any = (
-                    self._started(tasks, snapshot, block) if learned is None else learned.state
+                    self._started(tasks, snapshot, rows) if learned is None else learned.state
                 )
-                state, info = self._learned(tasks, state, block)
+                state, info = self._learned(tasks, state, rows)
             except (ValueError, ArithmeticError) as error:
-                raise self._named(tasks, error, block) from error
+                raise self._named(tasks, error, rows) from error
         totals = NO_ENERGY if learned is None else learned.totals
         after = Learned(state, totals.plus(info))
         learner.restore(replace(snapshot, engine=SHARDED, learned=after))

@@ -23,7 +23,7 @@ from ...core.engines import AnyEngine
 from ...formats.multi_file import MultiFileSource
 from ...learner.learner import Learner
 from ...learner.snapshot import Learned, Snapshot
-from ...streams.base import Blocks, DataError, Position, Source, uniform_error
+from ...streams.base import Block, Blocks, DataError, Position, Source, uniform_error
 from ...streams.blocks import check_kind, float_type
 from ...streams.frames import with_plain_floats
 from ...streams.row_times import RowTimes
@@ -39,6 +39,7 @@ from .worker_tasks import (
     learn_chunk,
     learn_last_chunk,
     merge,
+    numbers_of,
     read_chunk,
     rows_of,
 )
@@ -140,14 +141,14 @@ class RoundSource(Source):
         try:
             while work is not None:
                 number += 1
-                yield work, number
+                yield Block(work, number)
                 work = work.then
         finally:
             self._release()
 
-    def learn(self, learner: Learner, work: Round, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def learn(self, learner: Learner, block: Block, unseen: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Let a learner learn from a round; return the features that are still unobserved."""
-        snapshot = learner.snapshot()
+        work, snapshot = block.rows, learner.snapshot()
         if snapshot.learned is None or snapshot.learned.head is not None:
             after = self._computed(self._beginning(snapshot, work))
         else:
@@ -173,7 +174,7 @@ class RoundSource(Source):
             "n_tasks": self._n_tasks, "content": digest.hexdigest(),
         }  # fmt: skip
 
-    def some_rows(self, n_rows: int) -> Any:
+    def some_rows(self, n_rows: int) -> tuple[Any, NDArray[np.int64]]:
         """See `Source.some_rows`."""
         from dask import delayed
 
@@ -184,7 +185,9 @@ class RoundSource(Source):
             each = -(-n_rows // count)
         which = np.linspace(0, len(self._chunks) - 1, count).astype(int)
         chunks = [self._rows(at, seed)[:each] for at in which]
-        return self._computed(delayed(np.concatenate)(chunks))[:n_rows]
+        numbers = [numbers_of(self._chunk(at, seed), self._lengths[at])[:each] for at in which]
+        rows = self._computed(delayed(np.concatenate)(chunks))
+        return rows[:n_rows], np.concatenate(numbers)[:n_rows]
 
     def last_rows(self, n_rows: int) -> Any:
         """See `Source.last_rows`."""

@@ -16,7 +16,7 @@ from ...core.broyden.penalties import Quadratic, penalty_of
 from ...core.broyden.sharded import without_features
 from ...core.broyden.smooth_codes import chain_one
 from ...core.broyden.state import State
-from ...core.engine import Rows, Times
+from ...core.engine import Numbers, Rows, Times
 from ...core.evidence import Evidence
 from ...core.info import Info
 from ...core.linalg.rows import Matrix
@@ -200,7 +200,7 @@ class ShardedBroyden(BroydenEngine):
         """See `Engine.predict`."""
         raise needs_one_place("To fill rows")
 
-    def step(self, state: State, rows: Rows, *, reuse: bool) -> NoReturn:
+    def step(self, state: State, rows: Rows, *, reuse: bool, numbers: Numbers = None) -> NoReturn:
         """See `Engine.step`."""
         raise needs_one_place("To continue learning")
 

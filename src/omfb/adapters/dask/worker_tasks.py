@@ -82,22 +82,28 @@ def read_chunk(path: Path, reading: Reading, group: int) -> NDArray[Any]:
         file.close()
 
 
-def in_order(block: Any, chunk: Chunk) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """The rows of a chunk as floats, and the order in which they are learned from."""
-    rows = as_rows(block, NAME)
+def order_of(chunk: Chunk, n_rows: int) -> NDArray[np.int64]:
+    """The order in which the rows of a chunk are learned from."""
     if chunk.seed is None:
-        return rows, np.arange(len(rows))
-    return rows, np.random.default_rng(chunk.seed).permutation(len(rows))
+        return np.arange(n_rows)
+    return np.random.default_rng(chunk.seed).permutation(n_rows)
+
+
+def numbers_of(chunk: Chunk, n_rows: int) -> NDArray[np.int64]:
+    """The numbers in the table of the rows of a chunk, in that order."""
+    return chunk.first_row + order_of(chunk, n_rows)
 
 
 def rows_of(block: Any, chunk: Chunk) -> NDArray[Any]:
     """A copy of the rows of a chunk, in that order."""
-    rows, order = in_order(block, chunk)
-    return rows[order]
+    rows = as_rows(block, NAME)
+    return rows[order_of(chunk, len(rows))]
 
 
-def some_of(rows: NDArray[Any], order: NDArray[np.int64], dtype: Any) -> Iterator[NDArray[Any]]:
-    """Rows in an order, some at a time, all in one workspace."""
+def some_of(
+    rows: NDArray[Any], order: NDArray[np.int64], dtype: Any
+) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
+    """Rows in an order, some at a time, all in one workspace; and which rows they are."""
     length = max(1, PIECE_BYTES // (rows.shape[1] * np.dtype(dtype).itemsize))
     for start in range(0, len(order), length):
         which = order[start : start + length]
@@ -106,7 +112,7 @@ def some_of(rows: NDArray[Any], order: NDArray[np.int64], dtype: Any) -> Iterato
             np.take(rows, which, axis=0, out=some, mode="clip")  # "raise" would make a copy
         else:
             some[:] = rows[which]
-        yield some
+        yield some, which
 
 
 @contextmanager
@@ -149,7 +155,7 @@ def begin(snapshot: Snapshot, chunks: list[Chunk], *blocks: Any) -> After:
         rows = rows_of(block, chunk)
         if len(rows):
             with errors_in(block, chunk):
-                learner.learn(rows, in_fit=True)
+                learner.learn(rows, in_fit=True, numbers=numbers_of(chunk, len(rows)))
             observed |= observed_features(rows)
     learned = learner.snapshot().learned
     assert learned is not None
@@ -164,13 +170,15 @@ def learn_chunk(
     if part is None:
         state = before.learned.state
         part = Part(state, Info(0.0, 0.0), np.zeros_like(before.observed), None)
-    rows, order = in_order(block, chunk)
+    rows = as_rows(block, NAME)
     if len(rows) == 0:
         return part
+    order = order_of(chunk, len(rows))
     state, info, observed = realigned(part.state), part.info, part.observed
     with errors_in(block, chunk):
-        for some in some_of(rows, order, state.C.dtype):
-            state, _, learned = engine.step(state, some, reuse=True)
+        for some, which in some_of(rows, order, state.C.dtype):
+            numbers = chunk.first_row + which
+            state, _, learned = engine.step(state, some, reuse=True, numbers=numbers)
             info, observed = info.plus(learned), observed | observed_features(some)
     kept = engine.n_last_rows(state.config, rows.shape[1])
     last = rows[order[-kept:]].astype(state.C.dtype, copy=False) if kept else None

@@ -6,7 +6,17 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..engine import GetRows, Init, Matrix, PointPredictions, Rows, Times, no_uncertainty
+from ..engine import (
+    GetRows,
+    GetSample,
+    Init,
+    Matrix,
+    Numbers,
+    PointPredictions,
+    Rows,
+    Times,
+    no_uncertainty,
+)
 from ..evidence import Evidence
 from ..info import Info
 from ..linalg.rows import gram
@@ -40,14 +50,17 @@ class BroydenEngine(PointPredictions):
         return window_length(n_components or default_components(n_features))
 
     def start(
-        self, head: Rows, n_components: int | None, config: BroydenConfig, init: Init, seed: int
-    ) -> State:
+        self, head: Rows, n_components: int | None, config: BroydenConfig, init: Init, seed: int,
+        numbers: Numbers = None,
+    ) -> State:  # fmt: skip
         """See `Engine.start`."""
         n_components = n_components or default_components(head.shape[1])
         return first_state(head, n_components, config, init=init, seed=seed)
 
-    def step(self, state: State, rows: Rows, *, reuse: bool) -> tuple[State, Matrix, Info]:
-        """See `Engine.step`."""
+    def step(
+        self, state: State, rows: Rows, *, reuse: bool, numbers: Numbers = None
+    ) -> tuple[State, Matrix, Info]:
+        """See `Engine.step`: rows hold nothing out, whatever their numbers."""
         state, codes, info = step(state, rows, reuse=reuse)
         if state.G.diagonal().min() < 0.0:
             # Rows of sizes so different that rounding took over: what C is counts.
@@ -143,7 +156,7 @@ class BroydenEngine(PointPredictions):
         return 0
 
     def finalize(
-        self, state: State, sample: GetRows, last_rows: GetRows, times: Times = None
+        self, state: State, sample: GetSample, last_rows: GetRows, times: Times = None
     ) -> State:
         """See `Engine.finalize`: nothing is estimated."""
         return feasible(state)

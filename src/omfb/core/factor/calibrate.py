@@ -43,14 +43,14 @@ SHIFTS = (1 / 3, 1 / 2, 2 / 3)
 ENOUGH, FEWEST, ENOUGH_TO_CHOOSE = 300, 30, 10_000
 
 
-def calibrate(state: State, X: Any) -> State:
+def calibrate(state: State, X: Any, numbers: NDArray[np.int64] | None = None) -> State:
     """The state whose intervals come from what rows of X hold out now, and from nothing before.
 
     The rows were learned from, but for what they hold out. Complete rows withheld nothing.
     """
     if not state.schedule.has_missing:
         return state
-    fresh = rescore(state, X)
+    fresh = rescore(state, X, numbers)
     if fresh.holdout.n_scored < FEWEST_SCORED:
         return state
     return evolve(state, histogram=fresh.holdout.histogram)

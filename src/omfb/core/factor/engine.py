@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes, too_large
 from ..conformal import calibration
-from ..engine import NEVER, GetRows, Init, Matrix, Rows, Times, UnsupportedError
+from ..engine import NEVER, GetRows, GetSample, Init, Matrix, Numbers, Rows, Times, UnsupportedError
 from ..evidence import Evidence
 from ..info import Info
 from ..linalg.threads import products_in_one_thread
@@ -55,17 +55,20 @@ class FactorEngine:
         return head_rows(n_features, _bounded(config, n_components))
 
     def start(
-        self, head: Rows, n_components: int | None, config: FactorConfig, init: Init, seed: int
-    ) -> State:
+        self, head: Rows, n_components: int | None, config: FactorConfig, init: Init, seed: int,
+        numbers: Numbers = None,
+    ) -> State:  # fmt: skip
         """See `Engine.start`."""
         with _overflow_refused():
-            return init_state(head, _bounded(config, n_components), seed=seed)
+            return init_state(head, _bounded(config, n_components), seed=seed, numbers=numbers)
 
-    def step(self, state: State, rows: Rows, *, reuse: bool) -> tuple[State, Matrix, Info]:
+    def step(
+        self, state: State, rows: Rows, *, reuse: bool, numbers: Numbers = None
+    ) -> tuple[State, Matrix, Info]:
         """See `Engine.step`."""
         one_thread = state.schedule.has_missing and rows.shape[0] > 1
         with _overflow_refused(), products_in_one_thread(one_thread):
-            after, codes, info = step(state, rows, reuse=reuse)
+            after, codes, info = step(state, rows, reuse=reuse, numbers=numbers)
         if after.temporal is not None and after.params.v is not state.params.v:
             # An M-step has changed the basis: autoregressions are estimated again, on demand.
             after = evolve(after, temporal=None)
@@ -197,7 +200,7 @@ class FactorEngine:
         return sample_rows(n_features)
 
     def finalize(
-        self, state: State, sample: GetRows, last_rows: GetRows, times: Times = None
+        self, state: State, sample: GetSample, last_rows: GetRows, times: Times = None
     ) -> State:
         """See `Engine.finalize`."""
         with products_in_one_thread(state.schedule.has_missing):

@@ -21,7 +21,7 @@ def sample_rows(n_features: int) -> int:
 
 
 def finalize(
-    state: State, sample: Callable[[], Any], last_rows: Callable[[], Any],
+    state: State, sample: Callable[[], tuple[Any, Any]], last_rows: Callable[[], Any],
     times: Vector | None = None,
 ) -> State:  # fmt: skip
     """The state at the end of a fit.
@@ -30,7 +30,8 @@ def finalize(
     ----------
     state : State
     sample : callable
-        Gives all rows that were learned from in their order, or some of them in any.
+        Gives all rows that were learned from in their order, or some of them in any, and their
+        numbers.
     last_rows : callable
         Gives the last rows, in their order.
     times : ndarray or None
@@ -40,10 +41,10 @@ def finalize(
     n_rows = state.schedule.pass_rows or state.n_seen
     whole = n_rows <= sample_rows(len(state.params.C))
     if whole and not state.schedule.has_missing and not is_narrow(state):
-        state = solve_complete(state, sample())
+        state = solve_complete(state, sample()[0])
     elif whole and not too_wide(state):
-        state = refine_and_calibrate(state, sample())
+        state = refine_and_calibrate(state, sample()[0])
     elif state.schedule.has_missing:
-        state = calibrate(prune(state), sample())
+        state = calibrate(prune(state), *sample())
     state = end_fit(evolve(state, pass_rows=0))  # rows that come from now on are new ones
     return fit_temporal(state, last_rows(), times) if state.config.temporal else state

@@ -2,7 +2,8 @@
 
 One row in `holdout_every` holds out part of what it observes: the entries that some row of the head
 misses, or a quarter at random. They are predicted from the rest of the row, and neither its code
-nor the dictionary ever sees them, in no pass: a hash of the row's values decides.
+nor the dictionary ever sees them, in no pass: a hash of the row's number decides, which is its
+index in a table, or how many rows of a stream came before it.
 
 A stream without missing entries withholds nothing from the dictionary, which would cost it the
 products of complete rows. There only a first pass is honest, and only that is scored.
@@ -15,8 +16,8 @@ import scipy.sparse
 from numpy.typing import NDArray
 
 from ..blocks import sparse_rows
-from ..linalg.entries import hash_rows
 from ..linalg.rows import Rows
+from ..splitmix import hashed
 from ..weighted import WeightedRows, entry_precisions, values_of
 from .config import FactorConfig
 from .state import Flags, State
@@ -29,8 +30,8 @@ SCORE_ALL, SCORE_EVERY = 800, 16
 ENOUGH_ROWS = 30
 # Patterns to choose from; of complete rows few, as rows with the same pattern share a system.
 N_MASKS, N_COMPLETE_MASKS = 16, 2
-# Values that a row's hash is made of, and held-out entries of a row that are scored.
-HASHED_VALUES, SCORED_ENTRIES = 64, 256
+# Held-out entries of a row that are scored.
+SCORED_ENTRIES = 256
 
 
 class HoldoutRows(NamedTuple):
@@ -63,35 +64,20 @@ def sample_masks(seen: Flags, config: FactorConfig, rng: np.random.Generator) ->
     return rng.random((n_masks, seen.shape[1])) < 1.0 - config.hyper.holdout_share
 
 
-def row_hashes(X: Any) -> NDArray[np.uint64]:
-    """A hash of each row's values, whatever their type or unit."""
-    out = np.empty(X.shape[0], np.uint64)
-    if not scipy.sparse.issparse(X):
-        hash_rows(_bits(X), out)
-        return out
-    for t in range(X.shape[0]):
-        hash_rows(_bits(X.data[X.indptr[t] : X.indptr[t + 1]][None]), out[t : t + 1])
-    return out
-
-
-def _bits(rows: NDArray[Any]) -> NDArray[np.uint64]:
-    """The bits of some values of each row; adding 0 makes −0 the same as 0."""
-    every = max(1, rows.shape[1] // HASHED_VALUES)
-    return np.add(rows[:, ::every], 0.0, dtype=np.float64, order="C").view(np.uint64)
-
-
 def _choices(
-    X: Any, n_masks: int, every: int
+    numbers: NDArray[np.int64], seed: int, n_masks: int, every: int
 ) -> tuple[Flags, NDArray[np.uint64], NDArray[np.uint64]]:
     """Which rows hold out, the number of each one's mask, and what is left of its hash."""
-    rest, remainder = np.divmod(row_hashes(X), np.uint64(every))
+    rest, remainder = np.divmod(hashed(numbers, seed), np.uint64(every))
     rest, mask = np.divmod(rest, np.uint64(n_masks))
     return remainder == 0, mask, rest
 
 
-def held_out_of_head(X: Any, seen: Flags, masks: Flags, config: FactorConfig) -> Flags:
+def held_out_of_head(
+    numbers: NDArray[np.int64], seed: int, seen: Flags, masks: Flags, config: FactorConfig
+) -> Flags:
     """What `hold_out` will hold out of the head, so that the first state knows none of it."""
-    chosen, mask, _ = _choices(X, len(masks), config.hyper.holdout_every)
+    chosen, mask, _ = _choices(numbers, seed, len(masks), config.hyper.holdout_every)
     visible = masks[mask.astype(int)]
     shown, hidden = seen & visible, seen & ~visible
     scored = chosen & shown.any(axis=1) & hidden.any(axis=1)
@@ -107,14 +93,15 @@ def will_score(state: State) -> bool:
 
 
 def hold_out(
-    state: State, X: Any, *, score_all: bool = False
+    state: State, X: Any, numbers: NDArray[np.int64], *, score_all: bool = False
 ) -> tuple[list[HeldOut], HoldoutRows | None]:
     """Entries that rows must not learn from, and the rows to be scored by theirs."""
     if not state.holds_out:
         return [], None
     given, X = X, values_of(X)
     has_missing, n_masks = state.schedule.has_missing, len(state.holdout.masks)
-    chosen, mask, rest = _choices(X, n_masks, state.config.hyper.holdout_every)
+    every = state.config.hyper.holdout_every
+    chosen, mask, rest = _choices(numbers, state.seed, n_masks, every)
     if not chosen.any():
         return [], None
     early = state.n_seen + np.arange(X.shape[0]) < SCORE_ALL

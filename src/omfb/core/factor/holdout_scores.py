@@ -93,13 +93,17 @@ def _predicted(C: Matrix, which: NDArray[np.int32], X: Matrix) -> Vector:
     return np.einsum("ij,ij->i", C[which], X)
 
 
-def rescore(state: State, X: Any) -> State:
-    """The state with scores of X alone: all its rows that hold out are scored."""
+def rescore(state: State, X: Any, numbers: NDArray[np.int64] | None = None) -> State:
+    """The state with scores of X alone: all its rows that hold out are scored.
+
+    Numbers that are not given are counted from 0.
+    """
+    numbers = np.arange(X.shape[0]) if numbers is None else numbers
     fresh = evolve(
         state, histogram=np.zeros(N_BINS), sse=np.zeros((2, 2)), n_scored=0, C_batch=None,
         G=gram(state.params.C), detect=False,
     )  # fmt: skip
     for start in range(0, X.shape[0], TOGETHER):
-        part = X[start : start + TOGETHER]
-        fresh = score(fresh, hold_out(fresh, part, score_all=True)[1])
+        here = slice(start, start + TOGETHER)
+        fresh = score(fresh, hold_out(fresh, X[here], numbers[here], score_all=True)[1])
     return fresh

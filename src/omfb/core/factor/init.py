@@ -54,7 +54,10 @@ def head_rows(n_features: int, config: FactorConfig) -> int:
     return max(2 * config.components_for(n_features), min(config.hyper.head_rows, fit_in))
 
 
-def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> State:
+def init(
+    rows: Any, config: FactorConfig | None = None, *, seed: int = 0,
+    numbers: NDArray[np.int64] | None = None,
+) -> State:  # fmt: skip
     """The state before it learns from any row.
 
     Parameters
@@ -64,6 +67,8 @@ def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> Sta
     config : FactorConfig, default=FactorConfig()
     seed : int, default=0
         Of what is drawn at random.
+    numbers : ndarray or None, default=None
+        Of the rows, see `holdout.py`; None is from 0 on.
 
     Examples
     --------
@@ -89,7 +94,8 @@ def init(rows: Any, config: FactorConfig | None = None, *, seed: int = 0) -> Sta
     has_missing = bool(not seen.all())
     masks = sample_masks(seen, config, rng)
     if has_missing:
-        seen = seen & ~held_out_of_head(head, seen, masks, config)
+        numbers = np.arange(len(seen)) if numbers is None else numbers[: len(seen)]
+        seen = seen & ~held_out_of_head(numbers, seed, seen, masks, config)
     weights = None if given is None else _head_weights(given, seen)
     center, scale = _units(values, seen, config, weights)
     spikes, alone = np.zeros_like(seen), False

@@ -404,6 +404,11 @@ class State:
         """Whether the next rows hold entries out: of complete streams only in the first pass."""
         return self.schedule.has_missing or self.schedule.pass_rows == 0
 
+    def numbers(self, n: int) -> NDArray[np.int64]:
+        """Numbers of the next n rows, where every pass has the same rows in the same order."""
+        numbers = self.schedule.n_seen + np.arange(n)
+        return numbers % self.schedule.pass_rows if self.schedule.pass_rows > 0 else numbers
+
     @property
     def coding(self) -> NDArray[Any]:
         """The dictionary that makes the codes."""

@@ -46,7 +46,9 @@ from .stats import Matrix, Stats, Vector, inverse, inverse_coverage
 ROWS_SPACE, CODES_SPACE = Workspace(), Workspace()
 
 
-def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[Any], Info]:
+def step(
+    state: State, X: Any, *, reuse: bool = False, numbers: NDArray[np.int64] | None = None
+) -> tuple[State, NDArray[Any], Info]:
     """Learn from rows: return the next state, the rows' codes, and errors of held-out entries.
 
     Parameters
@@ -56,6 +58,8 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     X : ndarray, scipy.sparse or WeightedRows of shape (n_samples, n_features)
     reuse : bool, default=False
         Allow writing into arrays of `state`, which is lost then.
+    numbers : ndarray of shape (n_samples,) or None, default=None
+        Of the rows, which decide on what they hold out; None counts them as they come.
     """
     X = canonical(X) if scipy.sparse.issparse(X) else X
     dtype = state.params.C.dtype
@@ -69,7 +73,9 @@ def step(state: State, X: Any, *, reuse: bool = False) -> tuple[State, NDArray[A
     while at < len(codes):
         here = slice(at, at + min(state.schedule.batch_left, state.schedule.update_left))
         mine = reuse or state.params.C is not given
-        state, X_codes = _learn(state, X if X.shape[0] == 1 else X[here], mine, space)
+        Y = X if X.shape[0] == 1 else X[here]
+        which = state.numbers(Y.shape[0]) if numbers is None else numbers[here]
+        state, X_codes = _learn(state, Y, which, mine, space)
         codes[at : at + len(X_codes)] = X_codes[:, :-1]
         at += len(X_codes)
         if state.config.forgets_at_alarms and is_alarmed(state):
@@ -135,17 +141,19 @@ def coverage_of(state: State) -> Vector:
     return inverse_coverage(state.stats.counts, state.config.hyper.least_coverage)
 
 
-def _learn(state: State, X: Any, reuse: bool, space: NDArray[Any] | None) -> tuple[State, Matrix]:
+def _learn(
+    state: State, X: Any, numbers: NDArray[np.int64], reuse: bool, space: NDArray[Any] | None
+) -> tuple[State, Matrix]:
     """`_learn_rows`, in the space of the features that a row of few entries observes."""
     if not has_few_entries(state, X):
-        return _learn_rows(settled(state), X, reuse, space)
+        return _learn_rows(settled(state), X, numbers, reuse, space)
     before = restricted(state, X.indices)
-    after, codes = _learn_rows(before, X.data[None], False, None)
+    after, codes = _learn_rows(before, X.data[None], numbers, False, None)
     return put_back(state, before, after, X.indices, reuse=reuse), codes
 
 
 def _learn_rows(
-    state: State, X: Any, reuse: bool, space: NDArray[Any] | None
+    state: State, X: Any, numbers: NDArray[np.int64], reuse: bool, space: NDArray[Any] | None
 ) -> tuple[State, Matrix]:
     """Learn from rows of one batch; also return their codes, which the next batch overwrites.
 
@@ -153,7 +161,7 @@ def _learn_rows(
     codes then.
     """
     before = state
-    held_out, scored = hold_out(state, X)
+    held_out, scored = hold_out(state, X, numbers)
     state = score(state, scored)
     if is_ordinary(state, X):
         learned_row = learn_single(state, X, held_out, reuse)
@@ -176,7 +184,7 @@ def _learn_rows(
     if follows(state):
         n_rows, sse, drift = follow_rows(state, codes.residual, codes.dof, codes.left_out)
         if n_rows < q:
-            return _learn_rows(before, X[:n_rows], reuse, space)
+            return _learn_rows(before, X[:n_rows], numbers[:n_rows], reuse, space)
     if codes.dropped.any():
         state, rows = without_outliers(state, rows, codes)
     elif state.outliers.run_length.any():  # every observed entry fits

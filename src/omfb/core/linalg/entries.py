@@ -1,6 +1,4 @@
-"""What is done to each entry of a block of rows: to units of the noise, to lists, and to a hash."""
-
-import numpy as np
+"""What is done to each entry of a block of rows: to units of the noise, and to lists."""
 
 from .compiling import jit
 
@@ -60,16 +58,3 @@ def list_seen(values, seen, features, entries):
             features[at] = i
             entries[at] = values[t, i]
             at += seen[t, i]
-
-
-@jit
-def hash_rows(bits, out):
-    """A hash of each row of floats, given by their bits as uint64; NaN counts as 0."""
-    exponent = np.uint64(0x7FF0000000000000)
-    for t in range(bits.shape[0]):
-        mixed = np.uint64(14695981039346656037)
-        for i in range(bits.shape[1]):
-            missing = (bits[t, i] & np.uint64(0x7FFFFFFFFFFFFFFF)) > exponent
-            mixed = (mixed ^ (np.uint64(0) if missing else bits[t, i])) * np.uint64(1099511628211)
-            mixed ^= mixed >> np.uint64(29)
-        out[t] = mixed
