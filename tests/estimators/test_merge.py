@@ -1,12 +1,15 @@
 """`omfb.merge`: sites that learn apart, and what they bring back."""
 
-from copy import copy
+import pickle
+from copy import copy, deepcopy
 
 import numpy as np
 import pytest
 
 import omfb
 from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
+from omfb.learner.lineage import LONGEST
+from omfb.persistence import ModelFileError, read_model, write_model
 
 from ..making import ALL, rows, snapshot
 
@@ -91,7 +94,73 @@ def test_rows_are_not_counted_twice(rng, estimator):
 @ALL
 def test_a_sibling_or_a_descendant_is_no_start(rng, estimator):
     start, (one, other, *_), X = sites(estimator, rng)
-    with pytest.raises(ValueError, match="cannot be merged"):
+    with pytest.raises(ValueError, match="no common start"):
         omfb.merge([one], start=other)
+    younger = copy(start).partial_fit(X[:50])  # with fewer rows, as a start has
+    with pytest.raises(ValueError, match="no common start"):
+        omfb.merge([one, other], start=younger)
     with pytest.raises(ValueError, match="cannot be merged"):
         omfb.merge([one, start], start=copy(one).partial_fit(X[:5]))
+
+
+@ALL
+@pytest.mark.parametrize("way", ["copy", "deepcopy", "pickle", "file", "original"])
+def test_a_start_is_known_however_it_was_copied(rng, estimator, way, tmp_path):
+    X = rows(rng, 1600, 12, holes=0.2)
+    given = estimator(3, forget_factor=1.0, random_state=0).fit(X[:1000])
+    start, parts = copy(given), []
+    for _ in range(2):
+        if way == "copy":
+            part = copy(given)
+        elif way == "deepcopy":
+            part = deepcopy(given)
+        elif way == "pickle":
+            part = pickle.loads(pickle.dumps(given))
+        else:
+            given.save(tmp_path / "start.omfb")
+            part = estimator.load(tmp_path / "start.omfb")
+        parts.append(part)
+    if way == "original":  # the model that copies were taken of is a part, too
+        parts[0] = given
+    for part, at in zip(parts, (1000, 1300), strict=True):
+        part.partial_fit(X[at : at + 100])
+        part.save(tmp_path / f"{at}.omfb")
+        part.partial_fit(X[at + 100 : at + 300])
+    assert omfb.merge(parts, start).n_samples_seen_ == start.n_samples_seen_ + 600
+
+
+@ALL
+def test_rows_that_two_parts_have_in_common_are_refused(rng, estimator):
+    start, (one, other, third, *_), X = sites(estimator, rng)
+    further = copy(one).partial_fit(X[2000:2100])
+    twin = copy(one).partial_fit(X[2100:2200])
+    merged = omfb.merge([one, other], start)
+    for parts in ([one, further], [further, twin], [merged, other], [third, further, twin]):
+        with pytest.raises(ValueError, match="rows would count twice"):
+            omfb.merge(parts, start)
+    again = omfb.merge([merged, third, start], start)  # a tree of merges
+    assert again.n_samples_seen_ == start.n_samples_seen_ + 1500
+    rounds = [copy(again).partial_fit(X[at : at + 100]) for at in (0, 100)]
+    assert omfb.merge(rounds, again).n_samples_seen_ == again.n_samples_seen_ + 200
+
+
+def test_a_file_whose_lineage_is_damaged_is_refused(rng, tmp_path):
+    _, models, _ = sites(OMFBImputer, rng)
+    models[0].save(tmp_path / "m.omfb")
+    header, tensors = read_model(tmp_path / "m.omfb")
+    assert len(header["lineage"]) == 2
+    for wrong in ("x", [3], ["x"], header["lineage"] * 200):
+        write_model(tmp_path / "n.omfb", {**header, "lineage": wrong}, tensors)
+        with pytest.raises(ModelFileError, match="its lineage"):
+            OMFBImputer.load(tmp_path / "n.omfb")
+
+
+def test_the_lineage_of_a_model_that_is_saved_often_stays_short(rng):
+    model = OnlineFactorAnalysis(2, random_state=0).fit(rows(rng, 600, 5))
+    start = copy(model)
+    for row in rows(rng, 300, 5):
+        model.partial_fit(row)
+        copy(model)
+    assert len(model.learner_.snapshot().lineage) == LONGEST
+    with pytest.raises(ValueError, match="no common start"):  # it cannot be known any more
+        omfb.merge([model], start)

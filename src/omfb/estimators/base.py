@@ -545,7 +545,7 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         other = type(self).__new__(type(self))
         other.__dict__.update(self.__dict__)
         if "_learner" in other.__dict__:
-            other.adopt(Learner.from_snapshot(self._learner.snapshot()))
+            other.adopt(Learner.from_snapshot(self._learner.snapshot_to_share()))
         return other
 
     def __sklearn_is_fitted__(self) -> bool:

@@ -18,6 +18,7 @@ from ..core.finite import is_ordinary, quiet
 from ..core.info import Info
 from ..core.weighted import values_of
 from .double_buffer import DoubleBuffer, observed_features
+from .lineage import Lineage
 from .names import Names
 from .predictor import Predictor, locates_infinity
 from .row_blocks import joined, together, widened
@@ -84,6 +85,7 @@ class Learner(Predictor):
         self._config: AnyConfig = self.engine.config_type() if config is None else config
         self._learned: Learned | None = None
         self._buffers: dict[str, DoubleBuffer] = {}
+        self._lineage: Lineage = ()
         self._resumed: tuple[Any, Any, Any] = _NEVER
         self._lock = threading.Lock()
         # Caches of whoever holds the learner; they are no part of it.
@@ -314,13 +316,20 @@ class Learner(Predictor):
             self.names,
             self.engine,
             self._learned,
+            self._lineage,
         )
+
+    def snapshot_to_share(self) -> Snapshot:
+        """A snapshot that other learners may go on from: this one remembers it, too."""
+        snapshot = self.snapshot()
+        self._lineage = snapshot.remembered()
+        return replace(snapshot, lineage=self._lineage)
 
     @classmethod
     def from_snapshot(cls, snapshot: Snapshot) -> Self:
         """An independent learner that continues from a snapshot."""
         learner = cls(snapshot.engine.name, snapshot.n_components)
-        learner.restore(snapshot)
+        learner.restore(replace(snapshot, lineage=snapshot.remembered()))
         return learner
 
     def restore(self, snapshot: Snapshot) -> None:
@@ -329,7 +338,7 @@ class Learner(Predictor):
             self.n_components, self._config = snapshot.n_components, snapshot.config
             self.init, self.seed, self.engine = snapshot.init, snapshot.seed, snapshot.engine
             self.names = snapshot.names
-            self._learned = snapshot.learned
+            self._learned, self._lineage = snapshot.learned, snapshot.lineage
 
     def with_config(self, config: AnyConfig) -> Self:
         """An independent learner that continues from here under a config."""
@@ -510,11 +519,13 @@ class Learner(Predictor):
         }
 
     def __getstate__(self) -> dict[str, Any]:
+        self.snapshot_to_share()
         kept = self.__dict__.copy()
         del kept["_lock"], kept["_buffers"], kept["_resumed"], kept["cache"]
         return kept
 
     def __setstate__(self, kept: dict[str, Any]) -> None:
+        kept = {"_lineage": (), **kept}
         self.__dict__.update(kept, _lock=threading.Lock(), _buffers={}, _resumed=_NEVER, cache={})
         _LEARNERS.add(self)
 

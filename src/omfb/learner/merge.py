@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
-
 from ..core.evidence import MergeError, merge_states
 from ..core.info import Info
 from .learner import Learner
-from .snapshot import Learned
+from .lineage import Lineage, digest_of, joined
 
 
 def merge_learners(start: Learner, parts: Sequence[Learner]) -> Learner:
@@ -29,35 +27,38 @@ def merge_learners(start: Learner, parts: Sequence[Learner]) -> Learner:
     for part in parts:
         if (part.engine.name, part.feature_names) != (engine.name, start.feature_names):
             raise MergeError("they have another algorithm, or other features, than the start")
+    lineage = _checked_lineage(start, parts)
     ends = [part.learned for part in parts]
     states = [end.state for end in ends]
     state = merge_states(learned.state, states, engine.evidence, engine.merge)
-    _check_apart(learned, ends)
     residual, energy = (
         max(before + sum(after - before for after in afters), 0.0)
         for before, *afters in zip(learned.totals, *(end.totals for end in ends), strict=True)
     )
     merged = replace(learned, state=state, totals=Info(residual, energy), last=ends[-1].last)
-    return Learner.from_snapshot(replace(start.snapshot(), learned=merged))
+    return Learner.from_snapshot(replace(start.snapshot(), learned=merged, lineage=lineage))
 
 
-def _check_apart(start: Learned, ends: Sequence[Learned]) -> None:
-    """Refuse parts that are older than the start, and rows that would count twice."""
-    for number, end in enumerate(ends):
-        if end.n_seen < start.n_seen or (end.n_seen == start.n_seen and not _equal(end, start)):
+def _checked_lineage(start: Learner, parts: Sequence[Learner]) -> Lineage:
+    """The lineage of the merged model.
+
+    Refuse parts that have not gone on from the start, and rows that would count twice: what two of
+    the parts have in common must be in the start.
+    """
+    origin = start.snapshot().remembered()
+    whole = [part.snapshot().remembered() for part in parts]
+    digest = digest_of(start.state)
+    if digest is not None and any(digest not in lineage for lineage in whole):
+        raise MergeError(
+            "they have no common start: each must have continued from the very model that is given "
+            "as the start, or from a copy of it"
+        )
+    counted = set(origin)
+    for lineage in whole:
+        if counted & set(lineage) - set(origin):
             raise MergeError(
-                "a model has not learned from more rows than the start, and is not the start: all "
-                "must have continued from the very model that is given as the start"
+                "a model is given twice, or with one that has continued from it, so "
+                "that its rows would count twice"
             )
-        for other in ends[:number]:
-            if end.n_seen > start.n_seen and _equal(end, other):
-                raise MergeError("a model is given twice, so that its rows would count twice")
-
-
-def _equal(one: Learned, other: Learned) -> bool:
-    if one is other:
-        return True
-    a, b = one.state, other.state
-    if a is None or b is None or a.n_seen != b.n_seen:
-        return False
-    return bool(np.array_equal(a.C, b.C))
+        counted |= set(lineage)
+    return joined(origin, *whole)

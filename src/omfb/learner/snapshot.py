@@ -6,6 +6,7 @@ from typing import Any
 from ..core.engine import AnyState, Init, Numbers, Times
 from ..core.engines import AnyConfig, AnyEngine
 from ..core.info import Info
+from .lineage import Lineage, digest_of, joined
 from .names import Names
 
 NO_ENERGY = Info(0.0, 0.0)
@@ -60,6 +61,7 @@ class Snapshot:
     names: Names | None
     engine: AnyEngine
     learned: Learned | None
+    lineage: Lineage = ()
 
     @property
     def feature_names(self) -> list[str] | None:
@@ -70,3 +72,11 @@ class Snapshot:
     def n_seen(self) -> int:
         """Rows learned from, in all passes."""
         return 0 if self.learned is None else self.learned.n_seen
+
+    def remembered(self) -> Lineage:
+        """The lineage with this moment; young streams, which cannot be merged, have none."""
+        learned = self.learned
+        if learned is None or learned.head is not None or learned.state is None:
+            return self.lineage
+        digest = digest_of(learned.state)
+        return self.lineage if digest is None else joined(self.lineage, (digest,))
