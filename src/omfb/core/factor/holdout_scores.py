@@ -59,16 +59,21 @@ def score(state: State, rows: HoldoutRows | None) -> State:
     sse = np.array([state.holdout.sse[0] + np.sum(now, axis=1), state.holdout.sse[1]])
     votes = state.outliers.votes
     if state.outliers.detect:
-        votes = _add_votes(state, C, rows, given, codes.X)
+        votes = np.prod(fades) * votes + _votes(state, C, rows, given, codes.X, left)
     n_scored = state.holdout.n_scored + n
     return evolve(state, histogram=histogram, sse=sse, votes=votes, n_scored=n_scored)
 
 
-def _add_votes(state: State, C: Matrix, rows: HoldoutRows, given: Whitened, X: Matrix) -> Vector:
-    """Votes on dropping outliers with those of more rows, whose codes by the policy are X."""
-    (_, which, truth), position = rows.held_out, rows.position
-    weights = np.ones(len(position)) if rows.weights is None else rows.weights
-    owner, n = owners(rows.held_out), len(position)
+def _votes(
+    state: State, C: Matrix, rows: HoldoutRows, given: Whitened, X: Matrix, left: Vector
+) -> Vector:
+    """Votes on dropping outliers of rows, faded to what is left of each.
+
+    The codes of the rows by the policy are X.
+    """
+    _, which, truth = rows.held_out
+    left = left if rows.weights is None else left * rows.weights
+    owner, n = owners(rows.held_out), len(rows.position)
     size = (state.params.noise_std / state.params.scale)[which]
     if rows.held_out_precisions is not None:
         size = size * np.sqrt(rows.held_out_precisions)
@@ -82,10 +87,7 @@ def _add_votes(state: State, C: Matrix, rows: HoldoutRows, given: Whitened, X: M
 
     plain, dropping = map(squared_errors, (other, X) if drops else (X, other))
     vote = (plain - dropping) / np.maximum(plain + dropping, 1e-300)
-    fade = 1.0 - 2.0 / (state.holdout.n_scored + ROWS_BEFORE)
-    left = weights * fade ** (n - 1 - position)
-    more = [np.sum(left), np.sum(left * vote), np.sum(left * vote**2)]
-    return fade**n * state.outliers.votes + more
+    return np.array([np.sum(left), np.sum(left * vote), np.sum(left * vote**2)])
 
 
 def _predicted(C: Matrix, which: NDArray[np.int32], X: Matrix) -> Vector:
