@@ -210,6 +210,9 @@ def test_errors_use_the_words_of_the_command_line(server, folder):
     for name, value in (("--n-components", 0), ("--seasons", "often"), ("--min-value", "nan")):
         message = one_line(server.run("fit", "x.csv", "-o", "n", name, value, cwd=folder), 2)
         assert message.startswith(f"omfb: {name} ")
+    for name, value in (("--max-std", -1), ("--max-gap", "often")):
+        words = ["complete", "x.csv", "-m", "m.omfb", name, value]
+        assert one_line(server.run(*words, cwd=folder), 2).startswith(f"omfb: {name} ")
     for seed in (-1, 2**32, 10**30):
         words = ["fit", "x.csv", "-o", "n", "--seed", seed]
         assert "'--seed'" in one_line(server.run(*words, cwd=folder), 2)

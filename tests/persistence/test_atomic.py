@@ -1,6 +1,8 @@
 """Replaced files keep their permissions; copies of private files stay private."""
 
+import errno
 import os
+import re
 
 import pytest
 
@@ -53,6 +55,16 @@ def test_a_pipe_has_no_permissions_to_give(tmp_path):
     with replaced(tmp_path / "filled.csv", like="/dev/null") as new:
         new.write_text("")
     assert mode(tmp_path / "filled.csv") == mode(usual)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EFBIG])
+def test_a_full_disk_is_told_with_the_name_of_the_file(tmp_path, number):
+    path = tmp_path / "filled.csv"
+    path.write_text("old")
+    with pytest.raises(OSError, match=re.escape(str(path))), replaced(path):
+        raise OSError(number, os.strerror(number))
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["filled.csv"]
 
 
 def test_leftovers_of_a_file_are_removed_and_nothing_else(tmp_path):

@@ -2,9 +2,10 @@
 
 import functools
 import os
+import re
 import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -17,6 +18,8 @@ DATA, USAGE, INTERRUPTED = 1, 2, 130
 SIGNALS = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
+# The name with which a message about a parameter begins.
+PARAMETER = re.compile(r"^[a-z][a-z0-9_]*(?= (must|has|contains) )")
 STANDARD = {0: "standard input", 1: "standard output"}
 
 
@@ -94,16 +97,23 @@ def in_options(error: Exception) -> str:
 
 
 @contextmanager
-def usage_errors(options: Mapping[str, str] | None = None) -> Iterator[None]:
-    """Turn errors about parameters into errors of usage.
-
-    `options` has the options that were given, by the parameters with which messages begin.
-    """
+def usage_errors() -> Iterator[None]:
+    """Turn errors about parameters, with which their messages begin, into errors of usage."""
     try:
         yield
     except (TypeError, ValueError) as error:
-        name, _, rest = in_options(error).partition(" ")
-        raise UsageError(f"{(options or {}).get(name, name)} {rest}") from None
+        raise UsageError(
+            PARAMETER.sub(lambda name: option_of(name[0]), in_options(error))
+        ) from None
+
+
+def option_of(parameter: str) -> str:
+    """The option that sets a parameter of the library."""
+    special = {
+        "random_state": "--seed", "positive_code": "--positive", "positive_dict": "--positive",
+        "n": "-n",
+    }  # fmt: skip
+    return special.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 def _fail(message: str, code: int) -> NoReturn:

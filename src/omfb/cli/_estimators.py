@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ._errors import UsageError, usage_errors
+from ._errors import UsageError, option_of, usage_errors
 
 if TYPE_CHECKING:
     from ..estimators.base import BaseFactorizer
@@ -39,17 +39,9 @@ def new_estimator(name: str, options: dict[str, Any]) -> "BaseFactorizer":
                 f"--estimator {_listed(owners)}"
             )
     model = classes[name](**given)
-    with usage_errors({parameter: option_of(parameter) for parameter in given}):
+    with usage_errors():
         model.checked_config()
     return model
-
-
-def option_of(parameter: str) -> str:
-    """The option that sets a parameter of an estimator."""
-    special = {
-        "random_state": "--seed", "positive_code": "--positive", "positive_dict": "--positive",
-    }  # fmt: skip
-    return special.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 def _listed(words: list[str]) -> str:

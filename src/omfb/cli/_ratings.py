@@ -3,8 +3,14 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._errors import UsageError, refuse_overwriting, refuse_replacing, say, usage_errors
-from ._estimators import option_of
+from ._errors import (
+    UsageError,
+    option_of,
+    refuse_overwriting,
+    refuse_replacing,
+    say,
+    usage_errors,
+)
 from ._options import PIPE, ReadingOptions, standard_input
 
 if TYPE_CHECKING:

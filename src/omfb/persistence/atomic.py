@@ -7,6 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+# No room for what is written: the disk is full, or a limit is reached.
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
 
 @contextmanager
 def replaced(
@@ -37,9 +40,12 @@ def replaced(
         yield new
         _flush(new)
         os.replace(new, target)
-    except BaseException:
+    except BaseException as error:
         with suppress(OSError):
             new.unlink()
+        # What a write raises has no name: the reader of an input raises other numbers.
+        if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+            error.filename = os.fspath(path)
         raise
     with suppress(OSError):  # some file systems have folders that cannot be flushed
         _flush(target.parent)
