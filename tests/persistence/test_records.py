@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field, make_dataclass
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
@@ -100,3 +101,17 @@ def test_only_finite_numbers_strings_and_none_go_to_a_header():
         plain([1], "x")
     with pytest.raises(ValueError, match="x is inf"):
         plain(float("inf"), "x")
+
+
+def test_arrays_are_known_by_names_that_type_statements_give():
+    """As NumPy's do since 2.5."""
+    extensions = pytest.importorskip("typing_extensions")
+    scalar = TypeVar("scalar")
+    named = extensions.TypeAliasType(
+        "named", np.ndarray[Any, np.dtype[scalar]], type_params=(scalar,)
+    )
+    record = make_dataclass("record", [("values", named[Any]), ("count", int)], frozen=True)
+    found = unflatten(record, {"count": 3}, {"state.values": np.ones(2)}, "state")
+    assert found.values.sum() == 2.0
+    with pytest.raises(ValueError, match=r"state\.count is not an array"):
+        unflatten(record, {}, {"state.values": np.ones(2), "state.count": np.ones(2)}, "state")

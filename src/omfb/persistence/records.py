@@ -102,4 +102,6 @@ def _alternatives(hint: Any) -> tuple[Any, ...]:
 
 
 def _is_array(hint: Any) -> bool:
-    return hint is np.ndarray or typing.get_origin(hint) is np.ndarray
+    kind = typing.get_origin(hint) or hint
+    kind = getattr(kind, "__value__", kind)  # NDArray is a `type` statement since NumPy 2.5
+    return (typing.get_origin(kind) or kind) is np.ndarray

@@ -101,11 +101,9 @@ def test_estimators_of_the_factor_model_have_the_parameters_of_its_config(estima
 
 @pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis, OMFBImputer])
 def test_an_estimator_documents_its_parameters_and_their_defaults(estimator):
-    doc = estimator.__doc__.partition("Attributes\n")[0]
+    doc = inspect.getdoc(estimator).partition("Attributes\n")[0]
     for name, parameter in inspect.signature(estimator).parameters.items():
-        line = next(
-            line for line in doc.splitlines() if re.match(rf"    (\w+, )*{name}(, | :)", line)
-        )
+        line = next(line for line in doc.splitlines() if re.match(rf"(\w+, )*{name}(, | :)", line))
         if isinstance(parameter.default, int | float | bool | None):
             assert line.endswith(f"default={parameter.default}"), line
 
@@ -113,8 +111,8 @@ def test_an_estimator_documents_its_parameters_and_their_defaults(estimator):
 @pytest.mark.parametrize("estimator", [OMFB, OnlineFactorAnalysis, OMFBImputer])
 def test_an_estimator_documents_what_it_finds(estimator):
     """Each public property is an attribute in the docstring, and none is there that is not."""
-    doc = estimator.__doc__.partition("Attributes\n")[2].partition("See Also")[0]
-    documented = set(re.findall(r"^    (\w+_) : ", doc, re.M))
+    doc = inspect.getdoc(estimator).partition("Attributes\n")[2].partition("See Also")[0]
+    documented = set(re.findall(r"^(\w+_) : ", doc, re.M))
     found = {
         name
         for name in dir(estimator)
