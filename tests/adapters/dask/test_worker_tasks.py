@@ -7,9 +7,18 @@ import scipy.sparse
 
 from omfb import OnlineFactorAnalysis
 from omfb.adapters.dask import worker_tasks
-from omfb.adapters.dask.worker_tasks import After, Chunk, in_order, learn_chunk, read_chunk, some_of
+from omfb.adapters.dask.worker_tasks import (
+    After,
+    Chunk,
+    learn_chunk,
+    numbers_of,
+    order_of,
+    read_chunk,
+    some_of,
+)
 from omfb.formats import Reading, _lines
 from omfb.formats.opening import open_file
+from omfb.streams.blocks import as_rows
 
 from ...making import rows
 
@@ -23,13 +32,15 @@ MADE = {"array": np.asarray, "frame": pd.DataFrame, "sparse": scipy.sparse.csr_a
 def test_pieces_are_the_rows_of_a_chunk(chunk, kind, dtype, rng, monkeypatch):
     X = rng.normal(size=(103, 7))
     monkeypatch.setattr(worker_tasks, "PIECE_BYTES", 10 * 7 * np.dtype(dtype).itemsize)
-    taken = some_of(*in_order(MADE[kind](X), chunk), dtype)
-    pieces = [piece.copy() for piece in taken]
+    taken = some_of(as_rows(MADE[kind](X), "X"), order_of(chunk, 103), dtype)
+    pieces, which = zip(*((piece.copy(), which) for piece, which in taken), strict=True)
     order = np.arange(103)
     if chunk.seed is not None:
         order = np.random.default_rng(chunk.seed).permutation(103)
     assert [len(piece) for piece in pieces] == [10] * 10 + [3]
     assert np.array_equal(np.concatenate(pieces), X[order].astype(dtype))
+    assert np.array_equal(np.concatenate(which), order)
+    assert np.array_equal(numbers_of(chunk._replace(first_row=50), 103), 50 + order)
 
 
 @CHUNKS
