@@ -170,3 +170,20 @@ def season_loadings(y, steps, frequencies, phi, prior):
     Z = np.hstack([np.ones((len(y), 1)), np.cos(angles), np.sin(angles)])
     precision = np.linalg.inv(ar_covariance(phi, len(y), steps))
     return np.linalg.solve(Z.T @ precision @ Z + np.diag(prior), Z.T @ precision @ y)
+
+
+def regression_with_ar_errors(y, Z, rounds=10):
+    """Coefficients of a regression with AR(1) errors, by generalised least squares with its matrix.
+
+    The AR coefficient is that of the residuals, by pairs of known neighbours.
+    """
+    at = np.flatnonzero(~np.isnan(y))
+    y, Z = y[at], np.column_stack([np.ones(len(at)), Z[at]])
+    beta = np.linalg.lstsq(Z, y, rcond=None)[0]
+    for _ in range(rounds):
+        e = y - Z @ beta
+        next_to = np.diff(at) == 1
+        phi = np.sum(e[1:] * e[:-1], where=next_to) / np.sum(e[:-1] ** 2, where=next_to)
+        inverse = np.linalg.inv(phi ** np.abs(at[:, None] - at[None]))
+        beta = np.linalg.solve(Z.T @ inverse @ Z, Z.T @ inverse @ y)
+    return beta[1:]

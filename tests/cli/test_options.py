@@ -99,6 +99,11 @@ CASES = {
         "--temporal": Case(data="walks.csv"),
         "--no-temporal": Case(beside="--temporal", data="walks.csv"),
         "--seasons": Case("7", beside="--temporal", data="cycles.csv"),
+        "--covariates": Case(
+            "f5",
+            beside="--temporal",
+            data="walks.csv",
+        ),
         "--min-value": Case("0"),
         "--max-value": Case("0"),
         "--integers": Case(data="integers.csv"),
@@ -163,6 +168,7 @@ CASES = {
     "forecast": {
         "--steps": Case("3"),
         "--interval": Case("0.9"),
+        "--covariates": Case("table.csv", refused="cycles.omfb was fitted without any"),
         "--output": Case("ahead.csv"),
     },
     "info": {"--atoms": Case("2x3 atoms.png"), "--json": Case()},

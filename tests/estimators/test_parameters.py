@@ -47,6 +47,7 @@ CHANGES = {
     "robust": (False, {}),
     "temporal": (True, {}),
     "seasons": ([24], {"temporal": True}),
+    "covariates": ([0], {"temporal": True}),
     "min_value": (0.0, {}),
     "max_value": (0.0, {}),
     "integers": (True, {}),
@@ -93,6 +94,8 @@ def test_every_parameter_has_an_effect(estimator, name, caplog):
         X = pd.DataFrame(X, columns=list("abcdefgh")).assign(word="x")
     if name == "absent":
         X = sparse(X)
+    if name == "covariates":
+        X[:, 0] = np.arange(len(X))
     value, needed = CHANGES[name]  # a new parameter needs a case here
     without = {**base, **needed}
     value = OPPOSITE[estimator().get_params()[name]] if value is None else value
@@ -136,6 +139,7 @@ WRONG = {
     "missing_values": ["x", True, np.inf, {"zz": 1.0}, {0: "x"}],
     "add_indicator": ["yes", None],
     "keep_empty_features": ["yes", None],
+    "covariates": [0.5, [0.5], ["a", "a"]],
 }
 
 

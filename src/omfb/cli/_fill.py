@@ -56,6 +56,7 @@ class Filler:
         self._needs_std = self._extra.needs_std or self._left.needs_std
         self._in_order = in_order and model.is_temporal
         self._times: list[float] = []  # of the rows before
+        self._n_rows = 0
 
     @property
     def further_names(self) -> list[str]:
@@ -67,9 +68,17 @@ class Filler:
         """The rows, filled; the rows given are not changed."""
         import numpy as np
 
+        from ..core.blocks import UnknownCovariateError, check_known
         from ..core.prediction import Prediction
         from ..formats import Filled
+        from ..learner.predictor import known_features
 
+        try:
+            check_known(rows, known_features(self.model.config), self.model.feature_names)
+        except UnknownCovariateError as error:
+            row = self._n_rows + (error.row or 0)
+            raise UnknownCovariateError(row, error.feature, error.names) from None
+        self._n_rows += len(rows)
         if self.learn and len(rows) > 0:
             at = [None] * len(rows) if times is None else times.tolist()
             each = [self.one(rows[number : number + 1], at[number]) for number in range(len(rows))]

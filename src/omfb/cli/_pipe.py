@@ -61,6 +61,7 @@ class Filter:
     def _filled(self, line: bytes) -> bytes:
         import numpy as np
 
+        from ..core.blocks import UnknownCovariateError
         from ..streams import DataError
 
         form = self._source.lines
@@ -76,7 +77,11 @@ class Filter:
         names = self._filler.further_names
         time = self._time(line)
         if self._filler.learn or len(which) or names:
-            filled, further = self._filler.one(row, time)
+            try:
+                filled, further = self._filler.one(row, time)
+            except UnknownCovariateError as error:
+                self._save()
+                raise UnknownCovariateError(self._done, error.feature, error.names) from None
             which = which[~np.isnan(filled[0, which])]
             line = form.fill(line, which, filled[0, which]) if len(which) else line
             line = form.extend(line, names, further[0]) if names else line

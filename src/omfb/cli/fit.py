@@ -158,6 +158,15 @@ def fit(
             panel=PREDICTIVE,
         ),
     ] = None,
+    covariates: Annotated[
+        str | None,
+        _option(
+            "Columns that are always known, also in the rows of a forecast, such as holidays or "
+            "the weather: names, between commas. Only for rows in time.",
+            metavar="LIST",
+            panel=PREDICTIVE,
+        ),
+    ] = None,
     min_value: Annotated[
         float | None, _option("Filled values are not below this.", panel=IMPUTER)
     ] = None,
@@ -270,6 +279,8 @@ def fit(
 
         omfb fit ratings.csv --ratings user,item,rating -o ratings.omfb
 
+        omfb fit sensors.csv -o model.omfb --covariates holiday,temperature
+
         omfb fit table.csv -o model.omfb --checkpoint table.ckpt --resume
 
         omfb fit data/*.parquet -o model.omfb --scheduler tcp://10.0.0.1:8786
@@ -282,6 +293,7 @@ def fit(
         "n_components": n_components, "forget_factor": forget_factor, "max_iter": max_iter,
         "tol": tol, "shuffle": shuffle, "random_state": seed, "center": center, "scale": scale,
         "noise": noise, "robust": robust, "temporal": temporal, "seasons": _seasons(seasons),
+        "covariates": None if covariates is None else [x.strip() for x in covariates.split(",")],
         "min_value": min_value, "max_value": max_value,
         "integers": integers or None, "lam": lam, "ridge": ridge,
         "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
@@ -320,6 +332,7 @@ def fit(
         if not quiet:
             _tell(checkpoint if resume else None)
         in_time = _by_times(model, source, quiet)
+        _check_covariates(model, source, in_time)
         findings = _learn(model, source, in_time, stop, quiet, log, checkpoint, resume, every)
     save_model(model, output, reading.missing, source.path)
     if not quiet:
@@ -391,6 +404,21 @@ def _by_times(model: "BaseFactorizer", source: "FitSource", quiet: bool) -> bool
         column = f"column {source.time_column!r}"
         say(f"omfb: {source.name}: rows are in time, by {column} (--temporal/--no-temporal)")
     return True
+
+
+def _check_covariates(model: "BaseFactorizer", source: "FitSource", in_time: bool) -> None:
+    """Refuse columns that are always known where there are none, or where they have no use."""
+    from ..estimators.covariates import checked_covariates, positions_of
+
+    given = model.get_params()
+    with usage_errors():
+        covariates = checked_covariates(given.get("covariates"))
+        positions_of(covariates, source.feature_names, source.n_features)
+    if covariates and not (given["temporal"] or in_time):
+        raise UsageError(
+            f"--covariates is for rows in time, and {source.name} has no column of dates that "
+            f"ascend: add --temporal, or leave it out, as each column helps to fill the others"
+        )
 
 
 def _tell(resumed: Path | None) -> None:

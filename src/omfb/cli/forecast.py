@@ -1,14 +1,17 @@
 """`omfb forecast`."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ._errors import UsageError, guarded, refuse_overwriting, usage_errors
-from ._models import load_model
-from ._options import Out
+from ._models import Model, load_model, times_column
+from ._options import Out, ReadingOptions, open_data
 from ._writing import output_format, table_to
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @guarded
@@ -26,6 +29,15 @@ def forecast(
             show_default=False,
         ),
     ] = None,
+    covariates: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="The values that the model's covariates will have, in columns of their names: of "
+            "the rows to come, or, with a column of dates, of these and others.",
+            show_default=False,
+        ),
+    ] = None,
     output: Out = "-",
 ) -> None:
     """Write the rows that follow the last one that the model has learned from.
@@ -39,13 +51,15 @@ def forecast(
         omfb fit sensors.csv -o sensors.omfb
 
         omfb forecast sensors.omfb --steps 24 --interval 0.9 -o ahead.csv
+
+        omfb forecast sensors.omfb --steps 24 --covariates calendar.csv -o ahead.csv
     """
     import numpy as np
 
     from ..estimators.forecasts import ForecastingFactorizer
     from ..formats.registry import TimeColumn
 
-    refuse_overwriting([model], [output])
+    refuse_overwriting([model, covariates], [output])
     loaded = load_model(model)
     estimator, learner = loaded.estimator, loaded.learner
     in_time = getattr(learner.config, "temporal", False)
@@ -56,8 +70,9 @@ def forecast(
         )
     if not output_format(output).names_columns:
         raise UsageError(f"{output}: write .csv, .tsv, .ndjson, .parquet or .arrow")
+    known = _known(loaded, model, covariates, steps)
     with usage_errors():
-        made = estimator.forecast(steps, level=interval)
+        made = estimator.forecast(steps, level=interval, covariates=known)
     sides = [np.asarray(side) for side in (made if isinstance(made, tuple) else (made,))]
     names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
     columns = list(names)
@@ -75,3 +90,36 @@ def forecast(
         column = TimeColumn(getattr(index, "name", None) or "time", zoned)
     with table_to(output, columns, np.dtype(np.float64), model, column) as writer:
         writer.write(rows) if times is None else writer.write(rows, times)
+
+
+def _known(model: Model, path: Path, file: str | None, steps: int) -> "NDArray[Any] | None":
+    """The values of the model's covariates in the rows to come."""
+    import numpy as np
+
+    from ..core.blocks import dense_with_holes
+    from ..estimators.covariates import rows_at
+    from ..learner.predictor import known_features
+    from ..streams import errors_about
+
+    known = known_features(model.learner.config)
+    names = model.learner.feature_names or [str(at) for at in range(model.learner.n_features)]
+    wanted = [names[at] for at in known]
+    if file is None and not known:
+        return None
+    if not known:
+        raise UsageError(f"--covariates: {path} was fitted without any")
+    if file is None:
+        raise UsageError(
+            f"{path} was fitted with covariates: give their values in the rows to come by "
+            f"--covariates FILE, with the columns {', '.join(wanted)}"
+        )
+    source = open_data(
+        file, ReadingOptions(), model_features=wanted, model_times=times_column(model.learner)
+    )
+    with errors_about(source):
+        parts = list(source.timed_blocks())
+    values = np.concatenate([dense_with_holes(rows) for rows, _, _ in parts])
+    at = [times for _, _, times in parts if times is not None]
+    with usage_errors():
+        times = model.estimator.forecast_times(steps)
+        return values if times is None or not at else values[rows_at(np.concatenate(at), times)]

@@ -1,7 +1,7 @@
 """Cut rows into pieces for the kernels: complete rows, rows with equal patterns, other rows."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -37,6 +37,41 @@ class UnusableError(ValueError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.problem,)  # for errors raised in other processes
+
+
+class UnknownCovariateError(UnusableError):
+    """A covariate is missing; its row and feature are counted from 0."""
+
+    def __init__(self, row: int | None, feature: int, names: Sequence[str] | None = None) -> None:
+        self.row, self.feature, self.names = row, feature, names
+        name = f"column {feature + 1}" if names is None else f"column {names[feature]!r}"
+        place = name if row is None else f"row {row + 1}, {name}"
+        super().__init__(
+            f"misses a covariate at {place} (the first is 1). Covariates must always be known: "
+            f"fill it in, or leave the column out of covariates."
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.row, self.feature, self.names)
+
+
+def check_known(rows: Any, features: Sequence[int], names: Sequence[str] | None = None) -> None:
+    """Refuse rows in which some features, which must always be known, are missing.
+
+    Parameters
+    ----------
+    rows : ndarray or scipy.sparse matrix of shape (n_rows, n_features)
+    features : sequence of int
+    names : sequence of str or None
+        Of all features, for the message.
+    """
+    if not features:
+        return
+    columns = rows[:, list(features)]
+    missing = np.isnan(dense_with_holes(columns))
+    if missing.any():
+        row, at = np.argwhere(missing)[0]
+        raise UnknownCovariateError(int(row), features[int(at)], names)
 
 
 def too_large() -> UnusableError:

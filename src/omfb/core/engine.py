@@ -152,8 +152,13 @@ class Engine(Protocol[S, K]):
     def sample(self, state: S, rows: Rows, n: int, rng: np.random.Generator) -> Matrix:
         """Joint draws of the missing entries, (n, n_rows, n_features)."""
 
-    def forecast(self, state: S, steps: int, times: Times = None) -> Prediction:
-        """The rows that follow the last one, or come at given times, with standard deviations."""
+    def forecast(
+        self, state: S, steps: int, times: Times = None, known: Matrix | None = None
+    ) -> Prediction:
+        """The rows that follow the last one, or come at given times, with standard deviations.
+
+        `known` are the values that covariates will have.
+        """
 
     def log_likelihood(self, state: S, rows: Rows) -> NDArray[np.float64]:
         """Log-likelihood of the observed entries of each row."""
@@ -218,7 +223,9 @@ class PointPredictions:
         """See `Engine.add_features`."""
         raise UnsupportedError("OMFB has a fixed number of features.")
 
-    def forecast(self, state: Any, steps: int, times: Times = None) -> NoReturn:
+    def forecast(
+        self, state: Any, steps: int, times: Times = None, known: Matrix | None = None
+    ) -> NoReturn:
         """See `Engine.forecast`."""
         raise no_uncertainty("forecasts")
 

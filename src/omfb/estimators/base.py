@@ -220,7 +220,9 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         config = self.checked_config(temporal)
         in_time = bool(getattr(config, "temporal", False))
         times = source.row_times() if in_time or source.times is not None else None
-        config = self._indexed(config, _index_of(source, times))
+        config = self._for_rows(
+            config, _index_of(source, times), source.feature_names, source.n_features
+        )
         facts = self._facts(source.column_names, None if times is None else times.last)
         watch = self._watch(source)
         rng = check_random_state(self.random_state)
@@ -301,9 +303,11 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         return self
 
     def _start(self, X: Any, weights: Weights | None) -> Self:
-        config = self._indexed(self.checked_config(has_times(X)), time_index_of(X))
+        config = self.checked_config(has_times(X))
         self._check_order(X, first=True)
         first = self._first_named_rows(X) if has_names(X) else self._first_rows(as_table(X))
+        names, width = first.feature_names, first.rows.shape[1]
+        config = self._for_rows(config, time_index_of(X), names, width)
         rng = check_random_state(self.random_state)
         learner = self._new_learner(config, first.rows.shape[1], rng, first.feature_names)
         rows = first.rows
@@ -442,8 +446,10 @@ class BaseFactorizer(CallbackSupportMixin, TransformerMixin, NamedRowsMixin):  #
         """The attributes of a fitted model, with what was found in its rows."""
         return facts
 
-    def _indexed(self, config: AnyConfig, index: Any) -> AnyConfig:
-        """The config of rows with an index of times."""
+    def _for_rows(
+        self, config: AnyConfig, index: Any, names: Sequence[str] | None, n_features: int
+    ) -> AnyConfig:
+        """The config of rows with an index of times, if they have one, and these features."""
         return config
 
     def _cluster_source(self, X: Any, config: AnyConfig, n_tasks: int | None) -> Source | None:

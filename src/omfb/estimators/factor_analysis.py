@@ -47,6 +47,10 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         Cycles in time that columns follow, in forecasts and in gaps: their lengths, as numbers of
         rows or durations such as "24h". "auto" looks for them, and keeps those that help to predict
         parts of the table that were left out. Only temporal models use it.
+    covariates : list of str or int, or None, default=None
+        Columns that are always known, such as holidays or the weather, also for the rows of a
+        forecast: names, or numbers from 0. What they explain is learned beside the seasons, and
+        what they do not explain costs nothing. Only for rows in time.
     new_features : {"add", "error", "ignore"} or None, default=None
         What `partial_fit` does with a key of a row by name that is no feature of the model yet: add
         a feature, refuse the row, or leave the entry out. None adds it, and warns once.
@@ -140,6 +144,7 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         robust: bool = True,
         temporal: bool | None = None,
         seasons: Any = "auto",
+        covariates: Any = None,
         new_features: str | None = None,
         max_iter: int | None = None,
         tol: float = 0.0,
@@ -155,6 +160,7 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         self.robust = robust
         self.temporal = temporal
         self.seasons = seasons
+        self.covariates = covariates
         self.new_features = new_features
         self.max_iter = max_iter
         self.tol = tol

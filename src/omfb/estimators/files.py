@@ -13,6 +13,7 @@ from ..learner.lineage import checked
 from ..learner.records import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model
 from ..persistence.records import plain
+from .covariates import checked_covariates
 from .parameters import checked_seasons, init_array
 from .sentinels import MissingValues, of_json
 
@@ -144,6 +145,8 @@ def _parameter(name: str, value: Any) -> Any:
         return _bounds(name, value)
     if name == "missing_values":
         return MissingValues.of(value).as_json()
+    if name == "covariates":
+        return list(checked_covariates(value)) or None
     if name == "seasons" and not (value is None or isinstance(value, str)):
         return (checked_seasons(value) or "").split()
     if isinstance(value, np.generic):

@@ -12,7 +12,9 @@ from ..core.blocks import dense_with_holes
 from ..core.checks import checked_count, checked_level
 from ..core.factor.config import FactorConfig
 from ..core.factor.state import State
+from ..learner.predictor import known_features
 from .base import BaseFactorizer
+from .covariates import future_values
 from .time_index import future_index, seconds_of
 
 Array = NDArray[Any]
@@ -58,7 +60,9 @@ class ForecastingFactorizer(BaseFactorizer):
         """X as the model takes rows."""
         return self._rows(self.learner_, X)
 
-    def forecast(self, steps: int = 1, level: float | None = None) -> Any:
+    def forecast(
+        self, steps: int = 1, level: float | None = None, *, covariates: Any = None
+    ) -> Any:
         """The rows that follow the last one; needs a temporal model.
 
         Seasons go on, and the rest fades to its mean, or stays at the last known value where
@@ -70,6 +74,9 @@ class ForecastingFactorizer(BaseFactorizer):
         steps : int, default=1
         level : float or None, default=None
             If given, bounds that contain each value with about this probability are returned, too.
+        covariates : frame, dict or array-like of shape (steps, n_covariates), or None, default=None
+            The values that the model's covariates will have, by name, or in the order of the
+            parameter. Of a frame with times as its index, the rows to come are taken.
 
         Returns
         -------
@@ -83,7 +90,8 @@ class ForecastingFactorizer(BaseFactorizer):
         level = None if level is None else checked_level("level", level)
         index = self._future(count)
         times = None if index is None else seconds_of(index)
-        ahead = self.learner_.forecast(count, self.current_config(), times)
+        known = future_values(covariates, self._covariate_names(), count, times)
+        ahead = self.learner_.forecast(count, self.current_config(), times, known)
         sides = (ahead.mean,) if level is None else (ahead.mean, *ahead.interval(level))
         made = tuple(self._framed(self.allowed(side), index) for side in sides)
         return made[0] if level is None else made
@@ -100,7 +108,7 @@ class ForecastingFactorizer(BaseFactorizer):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Rows in their order.
+            Rows in their order. Covariates are given to forecasts, and have no errors.
         horizon : int, default=1
             How many rows ahead.
         n_origins : int, default=5
@@ -126,9 +134,13 @@ class ForecastingFactorizer(BaseFactorizer):
         errors, naive, inside = [], [], []
         for origin in origins.tolist():
             model = clone(self).fit(take[:origin])
-            mean, low, high = (np.asarray(side) for side in model.forecast(ahead, level=level))
             known = _numbers(model, take[:origin])
             truth = _numbers(model, take[origin : origin + ahead])
+            covariates = list(known_features(model.learner_.config))
+            given = truth[:, covariates] if covariates else None
+            forecasts = model.forecast(ahead, level=level, covariates=given)
+            mean, low, high = (np.asarray(side) for side in forecasts)
+            truth[:, covariates] = np.nan  # what is given is no forecast
             seen = ~np.isnan(truth)
             errors.append(mean - truth)
             naive.append(_last_known(known) - truth)
@@ -143,6 +155,12 @@ class ForecastingFactorizer(BaseFactorizer):
             _mean(np.array(inside).swapaxes(1, 2).reshape(-1, ahead)),
             level,
         )
+
+    def _covariate_names(self) -> list[Any]:
+        """Names of the covariates, or their numbers."""
+        learner = self.learner_
+        names = learner.feature_names or range(learner.n_features)
+        return [names[at] for at in known_features(learner.config)]
 
     @property
     def seasons_(self) -> list[Any]:

@@ -51,6 +51,10 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         Cycles in time that columns follow, in forecasts and in gaps: their lengths, as numbers of
         rows or durations such as "24h". "auto" looks for them, and keeps those that help to predict
         parts of the table that were left out. Only temporal models use it.
+    covariates : list of str or int, or None, default=None
+        Columns that are always known, such as holidays or the weather, also for the rows of a
+        forecast: names, or numbers from 0. What they explain is learned beside the seasons, and
+        what they do not explain costs nothing. Only for rows in time.
     min_value, max_value : float, array-like of shape (n_features,) or None, default=None
         Filled values, and bounds of intervals, are kept within these.
     integers : bool, default=False
@@ -157,6 +161,7 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         robust: bool = True,
         temporal: bool | None = None,
         seasons: Any = "auto",
+        covariates: Any = None,
         min_value: Any = None,
         max_value: Any = None,
         integers: bool = False,
@@ -179,6 +184,7 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         self.robust = robust
         self.temporal = temporal
         self.seasons = seasons
+        self.covariates = covariates
         self.min_value = min_value
         self.max_value = max_value
         self.integers = integers

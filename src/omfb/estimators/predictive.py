@@ -21,6 +21,7 @@ from ..core.weighted import values_of
 from ..learner.learner import Learner
 from ..learner.names import Names
 from ..streams import Source
+from .covariates import checked_covariates, positions_of
 from .forecasts import ForecastingFactorizer
 from .frames import is_frame
 from .known import Limits, emptied, with_all_rows
@@ -56,12 +57,14 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
     robust: bool
     temporal: bool | None
     seasons: Any
+    covariates: Any = None
     new_features: str | None = None
 
     # -- parameters -------------------------------------------------------------------------
 
     def _config(self, temporal: bool) -> FactorConfig:
         checked_new_features(self.new_features)
+        checked_covariates(self.covariates)
         if self.temporal is not None:
             temporal = checked_flag("temporal", self.temporal)
         return FactorConfig(
@@ -75,9 +78,19 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
             seasons=checked_seasons(self.seasons),
         )
 
-    def _indexed(self, config: AnyConfig, index: Any) -> FactorConfig:
+    def _for_rows(
+        self, config: AnyConfig, index: Any, names: Sequence[str] | None, n_features: int
+    ) -> FactorConfig:
         assert isinstance(config, FactorConfig)
-        return replace(config, index=index) if config.temporal else config
+        positions = positions_of(checked_covariates(self.covariates), names, n_features)
+        if not config.temporal:
+            if positions is not None:
+                raise ValueError(
+                    "covariates are for rows in time: fit a frame with times as its index, or set "
+                    "temporal=True. In other tables each column helps to fill the others anyway."
+                )
+            return config
+        return replace(config, index=index, covariates=positions)
 
     def _continued(self, config: AnyConfig, fitted: AnyConfig) -> FactorConfig:
         assert isinstance(config, FactorConfig)

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
+from ..core.blocks import UnknownCovariateError, dense_with_holes
 from ..core.engine import Numbers, Rows
 from ..core.weighted import values_of
 from ..streams import DataError, Position, Source, errors_about, prefetched, rows_per_block
@@ -287,8 +288,11 @@ class _Fit:
             for block in blocks:
                 rows = block.rows if self._learn is learn_block else None
                 position = block.after
-                with errors_about(self._source, values_of(rows), position):
-                    unseen = self._learn(self._learner, block, unseen)
+                try:
+                    with errors_about(self._source, values_of(rows), position):
+                        unseen = self._learn(self._learner, block, unseen)
+                except DataError as error:
+                    raise self._at_its_row(error) from error
                 if self._watch is not None and rows is not None and place.number == 1:
                     self._watch.add(values_of(rows))
                 place = replace(place, position=position, unseen=unseen)
@@ -301,6 +305,26 @@ class _Fit:
         if self._learner.n_seen == 0:
             raise DataError(f"{self._source.name}: no rows.")
         self._learner.close_head()
+
+    def _at_its_row(self, error: DataError) -> DataError:
+        """An error about a covariate, with the number of its row in the source."""
+        cause, source = error.__cause__, self._source
+        if not isinstance(cause, UnknownCovariateError):
+            return error
+        row: int | None = None
+        if source.rereadable:
+            row, length = 0, rows_per_block(source.n_features, source.dtype, 1)
+            for block in source.blocks(length, False, np.random.RandomState(0)):
+                column = values_of(block.rows)[:, [cause.feature]]
+                missing = np.isnan(dense_with_holes(column))
+                if missing.any():
+                    row += int(np.argmax(missing))
+                    break
+                row += column.shape[0]
+        elif cause.row is not None:
+            row = self._learner.n_seen + cause.row
+        where = UnknownCovariateError(row, cause.feature, cause.names)
+        return DataError(f"{source.name} {where.problem}")
 
     def _blocks(self, position: Position) -> Blocks:
         source, length = self._source, self._block_length()

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.blocks import check_finite, too_large
+from ..core.blocks import check_finite, check_known, too_large
 from ..core.checks import checked_count, shown
 from ..core.engine import GetRows, GetSample, Init, Numbers, Rows, Times
 from ..core.engines import ENGINES, AnyConfig, AnyEngine
@@ -20,7 +20,7 @@ from ..core.weighted import values_of
 from .double_buffer import DoubleBuffer, observed_features
 from .lineage import Lineage
 from .names import Names
-from .predictor import Predictor, locates_infinity
+from .predictor import Predictor, known_features, locates_infinity
 from .row_blocks import joined, together, widened
 from .snapshot import NO_ENERGY, Learned, Snapshot
 
@@ -216,6 +216,8 @@ class Learner(Predictor):
         numbers : ndarray of shape (n_rows,) or None, default=None
             Of the rows, the same in every pass: they decide on what is held out. None counts them.
         """
+        known = known_features(self.config if config is None else config)
+        check_known(values_of(rows), known, self.feature_names)
         with self._lock:
             learned = self._learned
             if learned is None or learned.head is not None:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from ..core.blocks import UnusableError
+from ..core.blocks import UnusableError, check_known
 from ..core.checks import checked_level
 from ..core.engine import Rows, Times
 from ..core.engines import AnyConfig, AnyEngine
@@ -38,6 +38,12 @@ def locates_infinity(method: Method) -> Method:
             raise UnusableError(infinity_problem(*where, self.feature_names)) from error
 
     return cast(Method, located)
+
+
+def known_features(config: Any) -> tuple[int, ...]:
+    """Features that must always be known, under a config."""
+    known: tuple[int, ...] = getattr(config, "known", ())
+    return known
 
 
 class Predictor(ABC):
@@ -100,6 +106,7 @@ class Predictor(ABC):
             With `std`, if the algorithm estimates no noise.
         """
         state = self.state_for(config)
+        check_known(values_of(rows), known_features(state.config), self.feature_names)
         with quiet():
             prediction = self.engine.predict(state, rows, std=std, times=times)
         spread, rows = prediction.spread, values_of(rows)
@@ -132,10 +139,14 @@ class Predictor(ABC):
             return made_finite(self.engine.log_likelihood(state, rows), rows)
 
     def forecast(
-        self, steps: int, config: AnyConfig | None = None, times: Times = None
-    ) -> Prediction:
-        """The rows that follow the last one that was learned from, or come at given times."""
-        return self.engine.forecast(self.state_for(config), steps, times)
+        self, steps: int, config: AnyConfig | None = None, times: Times = None,
+        known: NDArray[np.float64] | None = None,
+    ) -> Prediction:  # fmt: skip
+        """The rows that follow the last one that was learned from, or come at given times.
+
+        `known` are the values (steps, n_covariates) that covariates will have, if there are any.
+        """
+        return self.engine.forecast(self.state_for(config), steps, times, known)
 
     def outlier_entries(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Row and feature of each entry of rows that counts as an outlier."""

@@ -10,7 +10,7 @@ from ..linalg.drift import COUNT, DOWN, MEMORY, RUNNING_VARIANCE, UNIT, UP, VARI
 from ..require import require
 from .drift import MOST_ALARMS
 from .hyper import Hyper
-from .state import Drift, FeaturePosterior, Horizons, Seasons, State, Temporal
+from .state import Drift, FeaturePosterior, Horizons, Regressors, Seasons, State, Temporal
 from .univariate import DISTANCES
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -45,6 +45,7 @@ def check_state(state: State) -> None:
     _check_ranges(state)
     _check_hyper(state.config.hyper)
     _check_drift(state.drift, state.n_seen)
+    require(all(0 <= at < m for at in state.config.known), "covariates that are no features")
     if state.temporal is not None:
         _check_temporal(state.temporal, m, r)
     if state.posterior is not None:
@@ -102,6 +103,8 @@ def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
     require(np.isfinite(temporal.last_time) and 0.0 < temporal.step < np.inf, "no step in time")
     if temporal.seasons is not None:
         _check_seasons(temporal.seasons, m, r)
+    if temporal.regressors is not None:
+        _check_regressors(temporal.regressors, m, r)
     if temporal.horizons is not None:
         _check_horizons(temporal.horizons, m)
         require(len(temporal.last_value) == m, "last_value does not fit")
@@ -122,6 +125,16 @@ def _check_seasons(seasons: Seasons, m: int, r: int) -> None:
     _check_floats(seasons, code_basis=basis.shape)
     for positive in (seasons.periods, seasons.frequencies):
         require(bool((positive > 0.0).all()), "a season without length")
+
+
+def _check_regressors(found: Regressors, m: int, r: int) -> None:
+    columns, q = found.columns, len(found.columns)
+    require(columns.shape == (q,) and columns.dtype == np.int64 and q > 0, "regressors.columns")
+    within = bool((columns >= 0).all() and (columns < m).all())
+    require(within and len(set(columns.tolist())) == q, "regressors that are no features")
+    _check_floats(found, mean=(q,), scale=(q,), loadings=(m, q))
+    require(bool((found.scale > 0.0).all()), "a regressor without scale")
+    _check_floats(found, code_basis=(r, r))
 
 
 def _check_horizons(horizons: Horizons, m: int) -> None:

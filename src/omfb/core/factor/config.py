@@ -60,6 +60,8 @@ class FactorConfig:
     seasons : str or None
         Cycles in time: "auto" looks for them, None has none. Otherwise their lengths, separated by
         blanks: "24" is 24 rows, "86400s" is a day.
+    covariates : str or None
+        Features that are always known, by their numbers, separated by blanks.
     index : TimeIndex or None
         What the rows say of their times; None if they have none.
     hyper : Hyper
@@ -74,6 +76,7 @@ class FactorConfig:
     robust: bool = True
     temporal: bool = False
     seasons: str | None = "auto"
+    covariates: str | None = None
     index: TimeIndex | None = None
     hyper: Hyper = field(default_factory=Hyper)
 
@@ -86,6 +89,13 @@ class FactorConfig:
             object.__setattr__(self, "n_components", count)
         if not isinstance(self.noise, str) or self.noise not in NOISES:
             raise ValueError(f"noise must be 'isotropic' or 'diagonal', got {shown(self.noise)}.")
+
+    @property
+    def known(self) -> tuple[int, ...]:
+        """Features that are always known."""
+        if self.covariates is None:
+            return ()
+        return tuple(int(each) for each in self.covariates.split())
 
     @property
     def forgets_at_alarms(self) -> bool:

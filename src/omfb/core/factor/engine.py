@@ -16,7 +16,7 @@ from ..info import Info
 from ..linalg.threads import products_in_one_thread
 from ..prediction import Prediction
 from ..weighted import WeightedRows, values_of
-from . import anomalies
+from . import anomalies, regressors
 from . import merge as merging
 from . import predict as predictions
 from .check import check_state
@@ -25,16 +25,13 @@ from .e_step import encode_rows
 from .finalize import finalize, sample_rows
 from .grow import add_features
 from .holdout import will_score
-from .horizons import forecast
 from .init import head_rows
 from .init import init as init_state
 from .rank import active_components
 from .restrict import WRITTEN, by_feature_of, has_few_entries
 from .robust import clip_rows, outlier_limit
-from .smoother import predict_in_time
 from .state import State, evolve
 from .step import end_batch, mostly_observed, step
-from .temporal import fit_temporal, update_temporal
 
 # Size of the last rows that a temporal model keeps, at most.
 LAST_ROWS_BYTES = 1 << 23
@@ -102,7 +99,8 @@ class FactorEngine:
     def predict(self, state: State, rows: Rows, *, std: bool, times: Times = None) -> Prediction:
         """See `Engine.predict`."""
         if self.is_temporal(state):
-            mean, deviation = predict_in_time(state, values_of(rows), std=std, times=times)
+            rows = values_of(rows)
+            mean, deviation = regressors.predict(state, rows, std=std, times=times)
         else:
             mean, deviation = predictions.predict(state, rows, std=std)
         if not std:
@@ -118,14 +116,16 @@ class FactorEngine:
         calibrated_draws = mean + calibration(state.holdout.histogram) * (drawn - mean)
         return np.where(missing, calibrated_draws, drawn)
 
-    def forecast(self, state: State, steps: int, times: Times = None) -> Prediction:
+    def forecast(
+        self, state: State, steps: int, times: Times = None, known: Matrix | None = None
+    ) -> Prediction:
         """See `Engine.forecast`."""
         if state.temporal is None:
             raise UnsupportedError(
                 "A forecast needs rows that are consecutive in time: fit a frame with a "
                 "DatetimeIndex, or set temporal=True."
             )
-        return Prediction(*forecast(state, steps, times))
+        return Prediction(*regressors.forecast(state, steps, times, known))
 
     def log_likelihood(self, state: State, rows: Rows) -> NDArray[np.float64]:
         """See `Engine.log_likelihood`."""
@@ -216,10 +216,10 @@ class FactorEngine:
         if not state.config.temporal:
             return state
         if state.temporal is None:
-            return fit_temporal(state, last_rows, times)
+            return regressors.fit_in_time(state, last_rows, times)
         if state.temporal.n_seen == state.n_seen:
             return state
-        return update_temporal(state, last_rows, times)
+        return regressors.update_in_time(state, last_rows, times)
 
     def is_mergeable(self, config: FactorConfig) -> bool:
         """See `Engine.is_mergeable`."""

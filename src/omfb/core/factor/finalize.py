@@ -6,10 +6,10 @@ from typing import Any
 from .calibrate import calibrate, refine_and_calibrate
 from .drift import end_fit
 from .feature_posterior import is_narrow, prune, solve_complete, too_wide
+from .regressors import fit_in_time
 from .state import State, evolve
 from .stats import Vector
 from .step import end_batch
-from .temporal import fit_temporal
 
 # Entries of the rows that intervals are calibrated on: one row in eight holds something out.
 SAMPLE_ENTRIES = 1 << 21
@@ -47,4 +47,4 @@ def finalize(
     elif state.schedule.has_missing:
         state = calibrate(prune(state), *sample())
     state = end_fit(evolve(state, pass_rows=0))  # rows that come from now on are new ones
-    return fit_temporal(state, last_rows(), times) if state.config.temporal else state
+    return fit_in_time(state, last_rows(), times) if state.config.temporal else state

@@ -108,7 +108,37 @@ def find_seasons(
     return Seasons(periods, frequencies, loadings * equations.noise[:, None])
 
 
-def _chosen(W: Matrix, clock: Clock, step: float, stamped: bool, gain: float) -> Vector:
+def known_effects(
+    W: Matrix, clock: Clock, step: float, periods: Vector | None, stamped: bool, gain: float,
+    known: Matrix,
+) -> Matrix:  # fmt: skip
+    """Loadings (m, q) of known columns (n, q) beside seasons; see `find_seasons`.
+
+    They are 0 for columns without which parts left out are predicted no worse.
+    """
+    effects = np.zeros((W.shape[1], known.shape[1]))
+    seen = np.flatnonzero(np.sum(~np.isnan(W), axis=0) >= 2)  # others would blur the priors
+    if len(W) < 4 or len(seen) == 0:
+        return effects
+    if periods is None:
+        periods = _chosen(W, clock, step, stamped, gain, known)
+    frequencies = _frequencies(periods, clock, step)
+    equations = _normal_equations(W[:, seen], clock, frequencies, N_FOLDS, known)
+    which = np.arange(len(frequencies))
+    kept = np.arange(known.shape[1])
+    for column in range(known.shape[1]):
+        others = kept[kept != column]
+        with_it = float(_losses(equations, which, kept).sum())
+        if float(_losses(equations, which, others).sum()) <= with_it:
+            kept = others
+    loadings, _ = _solved(equations, which, kept)
+    effects[np.ix_(seen, kept)] = loadings[:, 2 * len(which) :] * equations.noise[:, None]
+    return effects
+
+
+def _chosen(
+    W: Matrix, clock: Clock, step: float, stamped: bool, gain: float, known: Matrix | None = None
+) -> Vector:
     """Lengths of the cycles without which parts left out are predicted worse."""
     none = np.empty(0)
     count = np.sum(~np.isnan(W), axis=0)
@@ -120,7 +150,7 @@ def _chosen(W: Matrix, clock: Clock, step: float, stamped: bool, gain: float) ->
     if not left:
         return none
     every = _frequencies(np.array(left), clock, step)
-    equations = _normal_equations(some, clock, every, N_FOLDS)
+    equations = _normal_equations(some, clock, every, N_FOLDS, known)
     chosen: list[float] = []
     losses = _losses(equations, np.empty(0, np.int64))
     for period in sorted(left):
@@ -229,11 +259,19 @@ class _Equations(NamedTuple):
     """(m, F)."""
     noise: Vector
     """(m,): the deviations."""
+    n_known: int = 0
+    """Further columns of the regression, the last ones."""
 
 
-def _normal_equations(W: Matrix, clock: Clock, frequencies: Vector, n_folds: int) -> _Equations:
-    """Normal equations of the regression of rows on seasons, with autocorrelated errors."""
-    Z = np.hstack([np.ones((len(W), 1)), season_codes(frequencies, clock.times)])
+def _normal_equations(
+    W: Matrix, clock: Clock, frequencies: Vector, n_folds: int, known: Matrix | None = None
+) -> _Equations:
+    """Normal equations of the regression of rows on seasons, with autocorrelated errors.
+
+    And on `known` columns, if given.
+    """
+    more = [] if known is None else [known]
+    Z = np.hstack([np.ones((len(W), 1)), season_codes(frequencies, clock.times), *more])
     m, k = W.shape[1], Z.shape[1]
     A, b = np.zeros((m, n_folds, k, k)), np.zeros((m, n_folds, k))
     squares, noise = np.zeros((m, n_folds)), np.ones(m)
@@ -255,7 +293,7 @@ def _normal_equations(W: Matrix, clock: Clock, frequencies: Vector, n_folds: int
             part = slice(ends[fold], ends[fold + 1])
             A[i, fold], b[i, fold] = x[part].T @ x[part], x[part].T @ y[part]
             squares[i, fold] = y[part] @ y[part]
-    return _Equations(A, b, squares, noise)
+    return _Equations(A, b, squares, noise, 0 if known is None else known.shape[1])
 
 
 def _ar(w: Vector, at: Vector) -> float:
@@ -282,9 +320,14 @@ def _differenced(w: Matrix, rho: Vector, size: Vector) -> Matrix:
     return (w - rho * before) / size
 
 
-def _solved(equations: _Equations, which: NDArray[np.int64]) -> tuple[Matrix, Vector]:
-    """Coefficients (m, 2 K) of some frequencies over all folds, and their prior precisions."""
-    A, b = _of(equations, which)
+def _solved(
+    equations: _Equations, which: NDArray[np.int64], known: NDArray[np.int64] | None = None
+) -> tuple[Matrix, Vector]:
+    """Coefficients (m, 2 K + q) of some frequencies over all folds, and their prior precisions.
+
+    The last ones are those of known columns: all, or some.
+    """
+    A, b = _of(equations, which, known)
     A, b = A.sum(axis=1), b.sum(axis=1)
     prior = np.zeros(A.shape[1])
     beta = np.zeros_like(b)
@@ -292,15 +335,18 @@ def _solved(equations: _Equations, which: NDArray[np.int64]) -> tuple[Matrix, Ve
         inverse = np.linalg.inv(A + np.diag(prior + 1e-6))
         beta = np.einsum("ijk,ik->ij", inverse, b)
         squares = np.mean(beta**2 + np.diagonal(inverse, axis1=1, axis2=2), axis=0)
-        both = 0.5 * (squares[1 : len(which) + 1] + squares[len(which) + 1 :])
-        prior = np.concatenate([[0.0], 1.0 / both, 1.0 / both])
+        K = len(which)
+        both = 0.5 * (squares[1 : K + 1] + squares[K + 1 : 2 * K + 1])
+        prior = np.concatenate([[0.0], 1.0 / both, 1.0 / both, 1.0 / squares[2 * K + 1 :]])
     return beta[:, 1:], prior
 
 
-def _losses(equations: _Equations, which: NDArray[np.int64]) -> Matrix:
+def _losses(
+    equations: _Equations, which: NDArray[np.int64], known: NDArray[np.int64] | None = None
+) -> Matrix:
     """Mean squared innovations (m, F) of each fold, by coefficients from the others."""
-    _, prior = _solved(equations, which)
-    A, b = _of(equations, which)
+    _, prior = _solved(equations, which, known)
+    A, b = _of(equations, which, known)
     others = A.sum(axis=1, keepdims=True) - A + np.diag(prior + 1e-6)
     beta = np.linalg.solve(others, (b.sum(axis=1, keepdims=True) - b)[..., None])[..., 0]
     left = equations.squares - 2.0 * np.sum(beta * b, axis=-1)
@@ -309,9 +355,10 @@ def _losses(equations: _Equations, which: NDArray[np.int64]) -> Matrix:
 
 
 def _of(
-    equations: _Equations, which: NDArray[np.int64]
+    equations: _Equations, which: NDArray[np.int64], known: NDArray[np.int64] | None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The equations of the constant and some frequencies."""
-    K = (equations.A.shape[-1] - 1) // 2
-    kept = np.concatenate([[0], 1 + which, 1 + K + which]).astype(np.int64)
+    """The equations of the constant, some frequencies, and known columns: all, or some."""
+    K = (equations.A.shape[-1] - 1 - equations.n_known) // 2
+    known = np.arange(equations.n_known) if known is None else known
+    kept = np.concatenate([[0], 1 + which, 1 + K + which, 1 + 2 * K + known]).astype(np.int64)
     return equations.A[..., kept[:, None], kept], equations.b[..., kept]

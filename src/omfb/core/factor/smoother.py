@@ -68,11 +68,19 @@ def predict_in_time(
 
 def about_seasons(state: State) -> State:
     """The state for rows without their season: its codes have covariance I again."""
-    temporal, posterior = state.temporal, state.posterior
-    if temporal is None or temporal.seasons is None or not len(temporal.seasons.code_basis):
+    temporal = state.temporal
+    if temporal is None or temporal.seasons is None:
+        return state
+    return about(state, temporal.seasons.code_basis)
+
+
+def about(state: State, code_basis: Matrix) -> State:
+    """The state for rows whose codes are `code_basis` @ u, with u of covariance I."""
+    posterior = state.posterior
+    if not len(code_basis):
         return state
     T = np.eye(state.n_components + 1)
-    T[:-1, :-1] = temporal.seasons.code_basis
+    T[:-1, :-1] = code_basis
     C = np.ascontiguousarray(state.params.C @ T, state.params.C.dtype)
     if posterior is not None:
         own = T[np.ix_(posterior.active, posterior.active)]

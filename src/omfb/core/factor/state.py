@@ -221,6 +221,30 @@ class Seasons:
 
 
 @dataclass(frozen=True, slots=True)
+class Regressors:
+    """Columns that are always known, and what they add to the others (`regressors.py`).
+
+    Attributes
+    ----------
+    columns : ndarray of shape (q,)
+        The known features.
+    mean, scale : ndarray of shape (q,)
+        Their means and standard deviations.
+    loadings : ndarray of shape (m, q)
+        What a feature gains if a known one is a standard deviation above its mean, in the data's
+        units.
+    code_basis : ndarray of shape (r, r)
+        As that of `Seasons`, about the regressors.
+    """
+
+    columns: NDArray[np.int64]
+    mean: Vector
+    scale: Vector
+    loadings: Matrix
+    code_basis: Matrix = field(default_factory=_no_matrix)
+
+
+@dataclass(frozen=True, slots=True)
 class Horizons:
     """What backtests say of forecasts, for each of q horizons.
 
@@ -282,6 +306,8 @@ class Temporal:
         Cycles that fill held-out gaps better; None if there are none.
     horizons : Horizons or None
         Weights and widths of forecasts; None if there were too few rows for backtests.
+    regressors : Regressors or None
+        Known columns; all the rest is about what they leave. None if there are none.
     """
 
     code_ar: Vector
@@ -301,6 +327,7 @@ class Temporal:
     stamped: bool = False
     seasons: Seasons | None = None
     horizons: Horizons | None = None
+    regressors: Regressors | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,14 @@ from .e_step import encode_rows
 from .horizons import backtested, filtered_at
 from .robust import clip_rows, outlier_limit
 from .seasons import find_seasons, season_of
-from .smoother import about_seasons, in_data_units, in_noise_units, predict_in_time, residuals
+from .smoother import (
+    about,
+    about_seasons,
+    in_data_units,
+    in_noise_units,
+    predict_in_time,
+    residuals,
+)
 from .state import Seasons, State, Temporal, evolve
 from .stats import Matrix, Vector
 from .step import end_batch
@@ -208,7 +215,8 @@ def _estimated(
     W = W - season_of(seasons, clock.times)
     rows = clip_rows(state, in_data_units(state, W))
     if seasons is not None:
-        seasons, state = _with_basis(state, seasons, rows)
+        basis = _basis(state, rows)
+        seasons, state = replace(seasons, code_basis=basis), about(state, basis)
     codes = encode_rows(state, rows, limit=outlier_limit(state)).X
     E = residuals(state, W, codes)
     R, elapsed = params.C.shape[1], clock.elapsed[1:-1]
@@ -224,24 +232,28 @@ def _estimated(
     )
 
 
-def _with_basis(state: State, seasons: Seasons, rows: Whitened) -> tuple[Seasons, State]:
-    """Seasons with the covariance of codes that they leave, and the state about them.
+def code_basis(state: State, rows: NDArray[Any]) -> Matrix:
+    """A square root of the covariance of codes that regressors leave, from rows without these."""
+    return _basis(state, clip_rows(state, rows))
+
+
+def _basis(state: State, rows: Whitened) -> Matrix:
+    """A square root of the covariance of codes.
 
     By EM: the covariance is the mean of the codes' second moments, given the last one.
     """
-    r, about = state.n_components, state
+    r, now = state.n_components, state
     used = np.flatnonzero(state.params.C[:, :r].any(axis=0))
     basis = np.eye(r)
     for _ in range(EM_ROUNDS):
-        codes = encode_rows(about, rows, limit=outlier_limit(about))
+        codes = encode_rows(now, rows, limit=outlier_limit(now))
         moments = (codes.X[:, :r].T @ codes.X[:, :r] + codes.cov_sum) / len(rows)
         moments = (basis @ moments @ basis.T)[np.ix_(used, used)]
         values, vectors = np.linalg.eigh(0.5 * (moments + moments.T))
         basis = np.eye(r)
         basis[np.ix_(used, used)] = vectors * np.sqrt(np.maximum(values, 0.0))
-        seasons = replace(seasons, code_basis=basis)
-        about = about_seasons(evolve(state, temporal=replace(_blank(state), seasons=seasons)))
-    return seasons, about
+        now = about(state, basis)
+    return basis
 
 
 def _blank(state: State) -> Temporal:
