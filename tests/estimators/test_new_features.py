@@ -4,6 +4,7 @@ import copy
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from omfb import OMFBImputer, OnlineFactorAnalysis
@@ -209,3 +210,63 @@ def test_a_copy_goes_on_by_itself():
         alone.partial_fit(row)
     np.testing.assert_array_equal(held.components_, alone.components_)
     np.testing.assert_array_equal(held.feature_names_in_, alone.feature_names_in_)
+
+
+# -- frames -------------------------------------------------------------------------------------
+
+
+def frames(seed=0):
+    """Frames whose columns come, go and change places; and the same rows as dicts."""
+    rows, _ = stream(900, seed)
+    rng = np.random.default_rng(seed)
+    found, at = [], 0
+    while at < len(rows):
+        some = rows[at : at + int(rng.integers(1, 40))]
+        columns = sorted({name for row in some for name in row}, key=lambda _: rng.random())
+        found.append((pd.DataFrame(some, columns=columns, dtype=float), some))
+        at += len(some)
+    return found
+
+
+@PREDICTIVE
+def test_frames_with_other_columns_are_learned_by_name(estimator):
+    by_frame = estimator(3, random_state=0, new_features="add")
+    by_row = estimator(3, random_state=0, new_features="add")
+    for frame, rows in frames():
+        before = frame.copy()
+        by_frame.partial_fit(frame)
+        pd.testing.assert_frame_equal(frame, before)
+        by_row.partial_fit([{name: row.get(name) for name in frame.columns} for row in rows])
+    assert by_frame.feature_names_in_.tolist() == by_row.feature_names_in_.tolist()
+    assert set(by_frame.feature_names_in_) == set(NAMES)
+    np.testing.assert_allclose(by_frame.components_, by_row.components_, rtol=1e-6, atol=1e-9)
+
+
+@PREDICTIVE
+def test_frames_are_refused_or_cut_to_known_columns_if_nothing_is_to_be_added(estimator):
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(450, 3)), columns=list("abc"))
+    other = X[["c", "a"]].assign(d=1.0)
+    for new_features in ("error", None):
+        model = estimator(2, random_state=0, new_features=new_features).partial_fit(X)
+        before = snapshot(model)
+        with pytest.raises(ValueError, match="name"):
+            model.partial_fit(other)
+        assert snapshot(model) == before
+    model = estimator(2, random_state=0, new_features="ignore").partial_fit(X)
+    expected = estimator(2, random_state=0).partial_fit(X)
+    model.partial_fit(other)
+    expected.partial_fit(X.assign(b=np.nan))
+    assert model.feature_names_in_.tolist() == list("abc")
+    np.testing.assert_array_equal(model.components_, expected.components_)
+
+
+def test_new_columns_of_text_are_refused_before_anything_is_learned():
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(450, 3)), columns=list("abc"))
+    for estimator in (OMFBImputer, OnlineFactorAnalysis):
+        model = estimator(2, random_state=0, new_features="add").partial_fit(X)
+        before = snapshot(model)
+        with pytest.raises((TypeError, ValueError), match="t"):
+            model.partial_fit(X[["a"]].assign(t="x", u=1.0))
+        with pytest.raises(ValueError, match="infinity"):
+            model.partial_fit(X[["a"]].assign(u=np.inf))
+        assert snapshot(model) == before

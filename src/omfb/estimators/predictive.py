@@ -38,6 +38,7 @@ from .times import (
     out_of_order,
     times_of,
 )
+from .validation import first_rows
 from .warn import warn
 from .weighted import WeightedFactorizer
 
@@ -422,6 +423,39 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
         m = learner.n_features
         few = m >= FEWEST_FEATURES and FEW_OF * sum(map(len, rows)) <= len(rows) * m
         return few and learner.takes_sparse_rows
+
+    def _any_rows(self, learner: Learner, X: Any, *, learn: bool = False) -> Any:
+        if learn and is_frame(X) and not is_dask(X) and learner.names is not None:
+            choice = checked_new_features(self.new_features)
+            if choice in ("add", "ignore"):
+                return self._frame_rows(learner, X, add=choice == "add")
+        return super()._any_rows(learner, X, learn=learn)
+
+    def _frame_rows(self, learner: Learner, X: Any, *, add: bool) -> Any:
+        """The rows of a frame whose columns are matched by name; those that are absent are missing.
+
+        New ones become features, or are left out.
+        """
+        found = first_rows(self._frame_features(learner, X), type(self).__name__)
+        given, names = found.feature_names, learner.names
+        if given is None or names is None:  # names that are no text
+            return self._rows(learner, X)
+        if len(set(given)) < len(given):
+            raise ValueError("X has two columns of the same name. Names must be unique.")
+        new = [name for name in given if names.position(name) is None]
+        if new and add:
+            learner.add_features(new)
+            names = learner.names
+            assert names is not None
+        at = [names.position(name) for name in given]
+        rows = np.full((len(found.rows), len(names)), np.nan, found.rows.dtype)
+        known = [position is not None for position in at]
+        rows[:, [position for position in at if position is not None]] = found.rows[:, known]
+        return rows
+
+    def _frame_features(self, learner: Learner, X: Any) -> Any:
+        """The columns of a frame that are features, or may become some."""
+        return X
 
     def _new_names(self, unknown: dict[Any, Any], names: Names, learn: bool) -> list[str]:
         choice = checked_new_features(self.new_features)

@@ -164,6 +164,13 @@ class TableFactorizer(PredictiveFactorizer):
         rows = super()._rows(learner, features_of(X, names, columns, drop=drop))
         return self._marked(rows, names)
 
+    def _frame_features(self, learner: Learner, X: Any) -> Any:
+        drop = checked_remainder(self.remainder)
+        return features_of(X, learner.feature_names, self._known_table.columns, drop=drop)
+
+    def _frame_rows(self, learner: Learner, X: Any, *, add: bool) -> Any:
+        return self._marked(super()._frame_rows(learner, X, add=add), learner.feature_names)
+
     def _are_few_entries(self, learner: Learner, rows: list[Mapping[Any, Any]]) -> bool:
         codes = MissingValues.of(self.missing_values)
         return not codes and super()._are_few_entries(learner, rows)
