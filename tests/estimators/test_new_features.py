@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from omfb import OMFBImputer, OnlineFactorAnalysis
+from omfb import OMFBImputer, OnlineFactorAnalysis, merge
 from omfb.core.factor.check import check_state
 from omfb.core.factor.config import FactorConfig
 from omfb.core.factor.grow import add_features
@@ -270,3 +270,109 @@ def test_new_columns_of_text_are_refused_before_anything_is_learned():
         with pytest.raises(ValueError, match="infinity"):
             model.partial_fit(X[["a"]].assign(u=np.inf))
         assert snapshot(model) == before
+
+
+# -- features that fall silent ------------------------------------------------------------------
+
+
+def passing(n=1500, width=6, seed=0):
+    """Rows of a window of names that moves on; n0 and n1 are always there."""
+    rng = np.random.default_rng(seed)
+    loadings = rng.normal(size=(n, 2))
+    for t in range(n):
+        which = [0, 1, *range(2 + t // 100, 2 + t // 100 + width)]
+        values = loadings[which] @ rng.normal(size=2) + 0.2 * rng.normal(size=len(which))
+        row = dict(zip([f"n{i}" for i in which], values.tolist(), strict=True))
+        yield {name: value for name, value in row.items() if rng.random() < 0.8} or row
+
+
+@PREDICTIVE
+def test_silent_features_are_dropped_and_new_when_they_come_again(estimator):
+    model = estimator(2, random_state=0, new_features="add", drop_after=200)
+    for row in passing():
+        model.partial_fit(row)
+    names = model.feature_names_in_.tolist()
+    assert set(names[:2]) == {"n0", "n1"}
+    assert len(names) <= 2 + 6 + 3
+    assert "n5" not in names
+    assert "n21" in names
+    check_state(model.learner_.state)
+    n = len(names)
+    assert model.n_features_in_ == n == model.components_.shape[1] == len(model.mean_)
+    assert set(model.complete({"n0": 1.0})) == set(names)
+    assert model.complete({"n5": 3.0, "n0": 1.0})["n5"] == 3.0  # known no more: as it is
+    model.partial_fit({"n5": 1.0, "n0": 0.5})
+    assert model.feature_names_in_.tolist() == [*names, "n5"]
+
+
+@PREDICTIVE
+def test_what_is_left_is_predicted_as_well_as_if_nothing_was_dropped(estimator):
+    rows = list(passing(2500))
+    kept = estimator(2, random_state=0, new_features="add")
+    model = estimator(2, random_state=0, new_features="add", drop_after=150)
+    for row in rows:
+        kept.partial_fit(row)
+        model.partial_fit(row)
+    truth = [row.pop("n1") for row in (dict(row) for row in rows[-300:]) if "n1" in row]
+    shown = [{name: v for name, v in row.items() if name != "n1"} for row in rows[-300:]
+             if "n1" in row]  # fmt: skip
+
+    def error(one):
+        return np.sqrt(np.mean([(one.complete(row)["n1"] - y) ** 2
+                                for row, y in zip(shown, truth, strict=True)]))  # fmt: skip
+
+    assert error(model) < 1.05 * error(kept)
+
+
+@PREDICTIVE
+def test_what_is_dropped_does_not_depend_on_how_the_stream_is_cut(estimator, tmp_path):
+    rows = list(passing(1300))
+    one = estimator(2, random_state=0, new_features="add", drop_after=120)
+    some = estimator(2, random_state=0, new_features="add", drop_after=120)
+    for at, row in enumerate(rows):
+        one.partial_fit(row)
+        if at in (90, 455, 456, 900):
+            one.save(tmp_path / "m.omfb")
+            one = estimator.load(tmp_path / "m.omfb")
+    for start in range(0, len(rows), 130):
+        some.partial_fit(rows[start : start + 130])
+    assert one.drop_after == 120
+    assert one.feature_names_in_.tolist() == some.feature_names_in_.tolist()
+    np.testing.assert_allclose(one.components_, some.components_, rtol=1e-6, atol=1e-8)
+
+
+def test_names_that_pass_by_the_thousand_leave_a_small_model():
+    model = OnlineFactorAnalysis(2, random_state=0, new_features="add", drop_after=100)
+    rng = np.random.default_rng(0)
+    for t in range(1500):
+        names = [f"n{i}" for i in rng.integers(2 * t, 2 * t + 300, 8).tolist()]
+        model.partial_fit(dict(zip(names, rng.normal(size=8).tolist(), strict=True)))
+    assert model.n_features_in_ < 700
+    check_state(model.learner_.state)
+
+
+def test_an_error_leaves_features_as_they_were():
+    rows = list(passing(900))
+    model = OMFBImputer(2, random_state=0, new_features="add", drop_after=100)
+    for row in rows[:600]:
+        model.partial_fit(row)
+    before = snapshot(model)
+    with pytest.raises(ValueError, match="X"):
+        model.partial_fit([*rows[600:800], {"n0": np.inf}])
+    assert snapshot(model) == before
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, "x", True])
+def test_drop_after_is_a_number_of_rows(value):
+    with pytest.raises((TypeError, ValueError), match="drop_after"):
+        OMFBImputer(drop_after=value).fit(np.eye(5))
+
+
+def test_models_of_other_names_are_not_merged():
+    rows = list(passing(700))
+    start = OnlineFactorAnalysis(2, random_state=0, new_features="add", drop_after=100)
+    start.partial_fit(rows[:500])
+    parts = [copy.deepcopy(start).partial_fit(rows[500:600]) for _ in range(2)]
+    parts[1].partial_fit({"other": 1.0})
+    with pytest.raises(ValueError, match="other features"):
+        merge(parts, start)

@@ -135,6 +135,9 @@ class Engine(Protocol[S, K]):
     def add_features(self, state: S, count: int) -> S:
         """The state with more features, of which nothing was observed yet."""
 
+    def without_features(self, state: S, kept: NDArray[np.int64]) -> S:
+        """The state without all features but these."""
+
     def with_config(self, state: S, config: K) -> S:
         """The state, to continue under another config."""
 
@@ -221,6 +224,10 @@ class PointPredictions:
 
     def add_features(self, state: Any, count: int) -> NoReturn:
         """See `Engine.add_features`."""
+        raise UnsupportedError("OMFB has a fixed number of features.")
+
+    def without_features(self, state: Any, kept: NDArray[np.int64]) -> NoReturn:
+        """See `Engine.without_features`."""
         raise UnsupportedError("OMFB has a fixed number of features.")
 
     def forecast(

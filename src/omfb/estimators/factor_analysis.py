@@ -54,6 +54,9 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
     new_features : {"add", "error", "ignore"} or None, default=None
         What `partial_fit` does with a key of a row by name that is no feature of the model yet: add
         a feature, refuse the row, or leave the entry out. None adds it, and warns once.
+    drop_after : int or None, default=None
+        `partial_fit` drops features, and forgets their names, that no row has observed for so many
+        rows (up to an eighth more). If one comes again, it is a new one. None drops nothing.
     max_iter : int or None, default=None
         Passes over the data in `fit`. None is 1, and 2 over tables of less than 4000 rows;
         rows of which less than half is observed count for less.
@@ -146,6 +149,7 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         seasons: Any = "auto",
         covariates: Any = None,
         new_features: str | None = None,
+        drop_after: int | None = None,
         max_iter: int | None = None,
         tol: float = 0.0,
         shuffle: bool | str = True,
@@ -162,6 +166,7 @@ class OnlineFactorAnalysis(Decomposition, PredictiveFactorizer):
         self.seasons = seasons
         self.covariates = covariates
         self.new_features = new_features
+        self.drop_after = drop_after
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle

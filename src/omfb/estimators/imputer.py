@@ -74,6 +74,9 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
     new_features : {"add", "error", "ignore"} or None, default=None
         What `partial_fit` does with a key of a row by name that is no feature of the model yet: add
         a feature, refuse the row, or leave the entry out. None adds it, and warns once.
+    drop_after : int or None, default=None
+        `partial_fit` drops features, and forgets their names, that no row has observed for so many
+        rows (up to an eighth more). If one comes again, it is a new one. None drops nothing.
     max_iter : int or None, default=None
         Passes over the data in `fit`. None is 1, and 2 over tables of less than 4000 rows;
         rows of which less than half is observed count for less.
@@ -170,6 +173,7 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         add_indicator: bool = False,
         keep_empty_features: bool = True,
         new_features: str | None = None,
+        drop_after: int | None = None,
         max_iter: int | None = None,
         tol: float = 0.0,
         shuffle: bool | str = True,
@@ -193,6 +197,7 @@ class OMFBImputer(OneToOneFeatureMixin, TableFactorizer):  # type: ignore[misc]
         self.add_indicator = add_indicator
         self.keep_empty_features = keep_empty_features
         self.new_features = new_features
+        self.drop_after = drop_after
         self.max_iter = max_iter
         self.tol = tol
         self.shuffle = shuffle

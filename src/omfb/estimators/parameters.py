@@ -53,6 +53,11 @@ def checked_new_features(value: Any) -> str | None:
     raise ValueError(f"new_features must be 'add', 'error', 'ignore' or None, got {shown(value)}.")
 
 
+def checked_drop_after(value: Any) -> int | None:
+    """Rows after which silent features are dropped; None if they stay."""
+    return None if value is None else checked_count("drop_after", value, "rows, or None")
+
+
 def is_flag(value: Any) -> bool:
     """Whether a value is a bool, of Python or NumPy."""
     return isinstance(value, bool | np.bool_)

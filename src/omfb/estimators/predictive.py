@@ -1,7 +1,7 @@
 """Estimators of the factor model: standard deviations, intervals, draws and forecasts."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -15,18 +15,16 @@ from ..core.checks import checked_count, checked_level
 from ..core.engines import AnyConfig
 from ..core.factor.config import FactorConfig
 from ..core.factor.engine import FACTOR, FactorEngine
-from ..core.factor.restrict import FEW_OF, FEWEST_FEATURES
 from ..core.prediction import Prediction
 from ..core.weighted import values_of
-from ..learner.learner import Learner
-from ..learner.names import Names
 from ..streams import Source
+from .changing import ChangingFeaturesFactorizer
 from .covariates import checked_covariates, positions_of
 from .forecasts import ForecastingFactorizer
 from .frames import is_frame
 from .known import Limits, emptied, with_all_rows
-from .parameters import checked_flag, checked_new_features, checked_seasons
-from .rows import has_names, is_row, numeric_names, values_like
+from .parameters import checked_drop_after, checked_flag, checked_new_features, checked_seasons
+from .rows import has_names, is_row, values_like
 from .times import (
     DATES_AS_TEXT,
     Stamps,
@@ -38,7 +36,6 @@ from .times import (
     out_of_order,
     times_of,
 )
-from .validation import first_rows
 from .warn import warn
 from .weighted import WeightedFactorizer
 
@@ -46,7 +43,7 @@ from .weighted import WeightedFactorizer
 ENOUGH_ROWS, MAX_PASSES = 4000, 2
 
 
-class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
+class PredictiveFactorizer(WeightedFactorizer, ChangingFeaturesFactorizer, ForecastingFactorizer):
     """The factor model: its predictions come with their uncertainty."""
 
     _engine: ClassVar[FactorEngine] = FACTOR
@@ -77,6 +74,7 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
             robust=checked_flag("robust", self.robust),
             temporal=temporal,
             seasons=checked_seasons(self.seasons),
+            drop_after=checked_drop_after(self.drop_after),
         )
 
     def _for_rows(
@@ -84,6 +82,8 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
     ) -> FactorConfig:
         assert isinstance(config, FactorConfig)
         positions = positions_of(checked_covariates(self.covariates), names, n_features)
+        if positions is not None and self.drop_after is not None:
+            raise ValueError("drop_after and covariates cannot be used together.")
         if not config.temporal:
             if positions is not None:
                 raise ValueError(
@@ -100,6 +100,7 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
             fitted,
             forget_factor=config.forget_factor,
             robust=config.robust,
+            drop_after=config.drop_after,
             temporal=fitted.temporal if self.temporal is None else config.temporal,
             seasons=config.seasons,
         )
@@ -416,62 +417,6 @@ class PredictiveFactorizer(WeightedFactorizer, ForecastingFactorizer):
         if rows is None:
             raise AttributeError("This model does not hold its last rows.")
         return rows.astype(np.float64) - learner.decode(learner.encode(rows, config))
-
-    # -- features that a stream brings ------------------------------------------------------
-
-    def _are_few_entries(self, learner: Learner, rows: list[Mapping[Any, Any]]) -> bool:
-        m = learner.n_features
-        few = m >= FEWEST_FEATURES and FEW_OF * sum(map(len, rows)) <= len(rows) * m
-        return few and learner.takes_sparse_rows
-
-    def _any_rows(self, learner: Learner, X: Any, *, learn: bool = False) -> Any:
-        if learn and is_frame(X) and not is_dask(X) and learner.names is not None:
-            choice = checked_new_features(self.new_features)
-            if choice in ("add", "ignore"):
-                return self._frame_rows(learner, X, add=choice == "add")
-        return super()._any_rows(learner, X, learn=learn)
-
-    def _frame_rows(self, learner: Learner, X: Any, *, add: bool) -> Any:
-        """The rows of a frame whose columns are matched by name; those that are absent are missing.
-
-        New ones become features, or are left out.
-        """
-        found = first_rows(self._frame_features(learner, X), type(self).__name__)
-        given, names = found.feature_names, learner.names
-        if given is None or names is None:  # names that are no text
-            return self._rows(learner, X)
-        if len(set(given)) < len(given):
-            raise ValueError("X has two columns of the same name. Names must be unique.")
-        new = [name for name in given if names.position(name) is None]
-        if new and add:
-            learner.add_features(new)
-            names = learner.names
-            assert names is not None
-        at = [names.position(name) for name in given]
-        rows = np.full((len(found.rows), len(names)), np.nan, found.rows.dtype)
-        known = [position is not None for position in at]
-        rows[:, [position for position in at if position is not None]] = found.rows[:, known]
-        return rows
-
-    def _frame_features(self, learner: Learner, X: Any) -> Any:
-        """The columns of a frame that are features, or may become some."""
-        return X
-
-    def _new_names(self, unknown: dict[Any, Any], names: Names, learn: bool) -> list[str]:
-        choice = checked_new_features(self.new_features)
-        if choice == "error":
-            return super()._new_names(unknown, names, learn)
-        if choice == "ignore" or not learn:  # answers cannot use what was never learned
-            return []
-        new = numeric_names([unknown], skip_text=self._skips_text)
-        if choice is None and not self.learner_.cache.get("told of new features"):
-            self.learner_.cache["told of new features"] = True
-            warn(
-                f"New feature {new[0]!r} was added to the model, and so will others that rows "
-                f"bring. new_features='add' says that this is meant, 'error' and 'ignore' prevent "
-                f"it."
-            )
-        return new
 
     # -- inside -----------------------------------------------------------------------------
 

@@ -78,6 +78,13 @@ class Table:
         new = np.broadcast_to([[1.0], [0.0]], (2, n_features - self.limits.shape[1]))
         return np.hstack([self.limits, new])
 
+    def of_features(self, kept: NDArray[np.int64]) -> Self:
+        """The facts about some of the features, in their order."""
+        place = {feature: at for at, feature in enumerate(kept.tolist())}
+        incomplete = tuple(place[feature] for feature in self.incomplete if feature in place)
+        limits = None if self.limits is None else self.limits_of(int(kept[-1]) + 1)[:, kept]
+        return replace(self, incomplete=incomplete, limits=limits)
+
     def flags(self, names: list[str] | None) -> frozenset[str]:
         """Features that were only 0 and 1, of which booleans may come in rows by name."""
         if self.limits is None or names is None:

@@ -171,6 +171,9 @@ class TableFactorizer(PredictiveFactorizer):
     def _frame_rows(self, learner: Learner, X: Any, *, add: bool) -> Any:
         return self._marked(super()._frame_rows(learner, X, add=add), learner.feature_names)
 
+    def _keep_features(self, kept: NDArray[np.int64]) -> None:
+        self._table = self._known_table.of_features(kept)
+
     def _are_few_entries(self, learner: Learner, rows: list[Mapping[Any, Any]]) -> bool:
         codes = MissingValues.of(self.missing_values)
         return not codes and super()._are_few_entries(learner, rows)

@@ -21,7 +21,7 @@ from .double_buffer import DoubleBuffer, observed_features
 from .lineage import Lineage
 from .names import Names
 from .predictor import Predictor, known_features, locates_infinity
-from .row_blocks import joined, together, widened
+from .row_blocks import joined, narrowed, together, widened
 from .snapshot import NO_ENERGY, Learned, Snapshot
 
 # Codes that are smaller cannot have made a dictionary overflow, not in float32 either.
@@ -249,6 +249,19 @@ class Learner(Predictor):
             self._resumed = _NEVER
             self._learned = replace(learned, state=state, head=head, last=last)
             self.names = known.with_more(names)
+
+    def drop_features(self, kept: NDArray[np.int64]) -> None:
+        """Drop all features but these, in their order; the first dictionary must be final."""
+        with self._lock:
+            learned, known = self._learned, self.names
+            assert learned is not None
+            assert learned.head is None
+            assert known is not None
+            state = self.engine.without_features(learned.state, kept)
+            last = tuple(narrowed(block, kept) for block in learned.last)
+            self._buffers, self._resumed = {}, _NEVER
+            self._learned = replace(learned, state=state, last=last)
+            self.names = Names([known.listed[at] for at in kept.tolist()])
 
     def _widened(self, state: Any, count: int) -> Any:
         """The state with more features; the buffers for the next row get them, too."""

@@ -29,6 +29,14 @@ def _joined(head: Any, rows: Any) -> Any:
     return np.concatenate([head, rows.astype(head.dtype, copy=False)])
 
 
+def narrowed(rows: Any, kept: NDArray[np.int64]) -> Any:
+    """The rows with some of their features only."""
+    if isinstance(rows, WeightedRows):
+        precisions = None if rows.precisions is None else narrowed(rows.precisions, kept)
+        return WeightedRows(narrowed(rows.rows, kept), rows.weights, precisions)
+    return rows[:, kept]
+
+
 def widened(rows: Any, count: int) -> Any:
     """The rows with more features, all of them missing."""
     if isinstance(rows, WeightedRows):

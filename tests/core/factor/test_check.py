@@ -47,7 +47,7 @@ ARRAYS = [
     "C", "v", "center", "scale", "noise_std", "basis_change", "G", "Sigma", "S_inverse",
     "inverse_coverage", "S", "code_cov_sum", "counts", "residual_sums", "histogram", "sse", "masks",
     "votes", "n_dropped", "run_length", "known", "pending_moments", "integer", "constant", "varied",
-    "constant_value", "C_batch", "memory",
+    "constant_value", "C_batch", "memory", "last_seen",
 ]  # fmt: skip
 
 

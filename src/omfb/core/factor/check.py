@@ -32,6 +32,11 @@ def check_state(state: State) -> None:
     _check_floats(state.holdout, histogram=(N_BINS,), sse=(2, 2))
     _check_floats(state.outliers, votes=(3,))
     _check_floats(state.features, pending_moments=(3, m), constant_value=(m,))
+    last = state.features.last_seen
+    require(last.shape in ((0,), (m,)) and last.dtype == np.int64, "last_seen does not fit")
+    within = bool(((last >= 0) & (last <= state.n_seen)).all())
+    require(within, "features seen in rows that it has not seen")
+    require(state.config.drop_after is None or state.config.drop_after > 0, "drop_after")
     codes = state.batch.C_batch
     require(codes is None or (codes.shape == (m, R) and codes.dtype == C.dtype), "C_batch")
     for counts in (state.outliers.n_dropped, state.outliers.run_length):

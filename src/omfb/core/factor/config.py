@@ -62,6 +62,8 @@ class FactorConfig:
         blanks: "24" is 24 rows, "86400s" is a day.
     covariates : str or None
         Features that are always known, by their numbers, separated by blanks.
+    drop_after : int or None
+        Rows after which features that none of them observed are to be dropped; None is never.
     index : TimeIndex or None
         What the rows say of their times; None if they have none.
     hyper : Hyper
@@ -78,6 +80,7 @@ class FactorConfig:
     seasons: str | None = "auto"
     covariates: str | None = None
     index: TimeIndex | None = None
+    drop_after: int | None = None
     hyper: Hyper = field(default_factory=Hyper)
 
     def __post_init__(self) -> None:

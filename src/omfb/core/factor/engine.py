@@ -22,13 +22,14 @@ from . import predict as predictions
 from .check import check_state
 from .config import FactorConfig
 from .e_step import encode_rows
+from .features import silent_features
 from .finalize import finalize, sample_rows
 from .grow import add_features
 from .holdout import will_score
 from .init import head_rows
 from .init import init as init_state
 from .rank import active_components
-from .restrict import WRITTEN, by_feature_of, has_few_entries
+from .restrict import WRITTEN, by_feature_of, has_few_entries, without_features
 from .robust import clip_rows, outlier_limit
 from .state import State, evolve
 from .step import end_batch, mostly_observed, step
@@ -75,7 +76,7 @@ class FactorEngine:
         """See `Engine.arrays_of_step`."""
         if row is None or has_few_entries(state, row):
             found = by_feature_of(state)
-            return {name: found[name] for name in WRITTEN}
+            return {name: found[name] for name in WRITTEN if name in found}
         return {"C": state.params.C}
 
     def with_arrays(self, state: State, arrays: dict[str, Matrix]) -> State:
@@ -247,6 +248,14 @@ class FactorEngine:
     def add_features(self, state: State, count: int) -> State:
         """See `Engine.add_features`."""
         return add_features(state, count)
+
+    def without_features(self, state: State, kept: NDArray[np.int64]) -> State:
+        """See `Engine.without_features`."""
+        return without_features(state, kept)
+
+    def silent_features(self, state: State) -> NDArray[np.bool_]:
+        """Which features are to be dropped."""
+        return silent_features(state)
 
     def to_local(self, state: State) -> State:
         """See `Engine.to_local`."""

@@ -176,6 +176,42 @@ def _differs(a: Any, b: Any) -> Flags:
     return apart
 
 
+# -- silent features ----------------------------------------------------------------------------
+
+
+def tracked(state: State) -> State:
+    """The state with the last row of each feature, if silent ones are to be dropped."""
+    m, features = len(state.params.C), state.features
+    if state.config.drop_after is None or len(features.last_seen) == m:
+        return state
+    return evolve(state, last_seen=np.full(m, state.n_seen))
+
+
+def mark_seen(state: State, X: Any, n_seen: int) -> State:
+    """Note which features X observes, whose rows come after `n_seen` others."""
+    if state.config.drop_after is None:
+        return state
+    last = state.features.last_seen.copy()
+    if scipy.sparse.issparse(X):
+        at = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+        seen = ~np.isnan(X.data)
+        np.maximum.at(last, X.indices[seen], n_seen + 1 + at[seen])
+    else:
+        there = ~np.isnan(X)
+        rows = n_seen + len(X) - np.argmax(there[::-1], axis=0)
+        last = np.where(there.any(axis=0), rows, last)
+    return evolve(state, last_seen=last)
+
+
+def silent_features(state: State) -> Flags:
+    """Features that none of the last `drop_after` rows has observed."""
+    limit = state.config.drop_after
+    if limit is None or len(state.features.last_seen) != len(state.params.C):
+        return np.zeros(len(state.params.C), np.bool_)
+    silent: Flags = state.n_seen - state.features.last_seen >= limit
+    return silent
+
+
 # -- integer features ---------------------------------------------------------------------------
 
 

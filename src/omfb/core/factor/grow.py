@@ -57,6 +57,9 @@ def add_features(state: State, count: int) -> State:
         constant=more(features.constant, False),
         varied=more(features.varied, False),
         constant_value=more(features.constant_value, 0.0),
+        last_seen=more(features.last_seen, state.n_seen)
+        if len(features.last_seen) == m
+        else features.last_seen,
         temporal=None,
         posterior=None,
     )

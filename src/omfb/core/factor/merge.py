@@ -98,7 +98,7 @@ def merged(start: State, evidence: Evidence) -> State:
     weighted = {name: fading.mean * value for name, value in evidence.weighted.items()}
     kept = start.stats.fade(fading.kept)
     stats = Stats(**{name: getattr(kept, name) + weighted[name] for name in STATS})
-    together = evolve(start, stats=stats)
+    together = evolve(start, stats=stats, last_seen=np.zeros(0, np.int64))
     change = weighted["change"] * coverage_of(together)[:, None]
     S = stats.S - weighted["prior"]
     C = (start.params.C @ stats.S + change) @ inverse(S)

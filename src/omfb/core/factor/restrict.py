@@ -14,18 +14,20 @@ import numpy as np
 import scipy.sparse
 from numpy.typing import NDArray
 
-from .state import State, evolve
+from ..linalg.rows import gram
+from .rank import with_components
+from .state import State, evolve, settled
 from .stats import Matrix
 
 # Arrays that have an axis of features, the last one unless it is the first.
 BY_FEATURE = (
     "C", "C_batch", "center", "scale", "noise_std", "inverse_coverage", "counts", "residual_sums",
     "masks", "n_dropped", "run_length", "known", "pending_moments", "integer", "constant", "varied",
-    "constant_value",
+    "constant_value", "last_seen",
 )  # fmt: skip
 FEATURES_FIRST = ("C", "C_batch")
 # Arrays that a row of few entries changes in place, if it may.
-WRITTEN = ("C", "counts", "residual_sums", "pending_moments", "integer")
+WRITTEN = ("C", "counts", "residual_sums", "pending_moments", "integer", "last_seen")
 # Arrays that are faded by `Batch.count_fade` and not yet by themselves.
 FADED = ("counts", "residual_sums")
 # A row has few entries if it observes at most one in so many features, of at least so many.
@@ -117,15 +119,45 @@ def by_feature_of(state: State) -> dict[str, Any]:
     """The arrays with an axis of features, by their names."""
     params, batch, features = state.params, state.batch, state.features
     stats, outliers = state.stats, state.outliers
-    return dict(zip(BY_FEATURE, (
+    found: dict[str, Any] = dict(zip(BY_FEATURE, (
         params.C, batch.C_batch, params.center, params.scale, params.noise_std,
         batch.inverse_coverage, stats.counts, stats.residual_sums, state.holdout.masks,
         outliers.n_dropped, outliers.run_length, features.known, features.pending_moments,
         features.integer, features.constant, features.varied, features.constant_value,
+        features.last_seen,
     ), strict=True))  # fmt: skip
+    if len(features.last_seen) != len(params.C):
+        del found["last_seen"]
+    return found
 
 
 def _taken(array: Matrix | None, name: str, which: NDArray[Any]) -> Any:
     if array is None:
         return None
     return array[which] if name in FEATURES_FIRST else array[..., which]
+
+
+def without_features(state: State, kept: NDArray[np.int64]) -> State:
+    """The state without all but some features, in their order.
+
+    What it has learned from the others stays in the codes' statistics. If so few features cannot
+    have so many components, the weakest ones go.
+    """
+    state = settled(state)
+    found = {name: _taken(array, name, kept) for name, array in by_feature_of(state).items()}
+    counts, schedule = state.stats.counts, state.schedule
+    share = float(found["counts"].sum()) / max(float(counts.sum()), 1e-300)
+    n_entries = min(round(schedule.n_entries * share), schedule.n_seen * len(kept))
+    found = {name: None if array is None else array.copy() for name, array in found.items()}
+    after = evolve(state, **found, n_entries=n_entries, temporal=None, posterior=None)
+    after = evolve(after, G=gram(after.coding))
+    most = state.config.components_for(len(kept))
+    if after.n_components <= most:
+        return after
+    strongest = np.sort(np.argsort(-state.params.v[:-1], kind="stable")[:most])
+    which = np.append(strongest, state.n_components)
+    codes = after.batch.C_batch
+    fewer = with_components(after, which)
+    if codes is None:
+        return fewer
+    return evolve(fewer, C_batch=np.ascontiguousarray(codes[:, which]))

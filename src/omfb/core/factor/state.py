@@ -179,6 +179,8 @@ class Features:
         varied since.
     constant_value : ndarray of shape (m,)
         The value of constant features.
+    last_seen : ndarray of shape (m,)
+        Number of the last row that observed each feature; empty if silent features stay.
     """
 
     known: Flags
@@ -187,6 +189,7 @@ class Features:
     constant: Flags
     varied: Flags
     constant_value: Vector
+    last_seen: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def _no_numbers() -> Vector:

@@ -28,9 +28,11 @@ from .features import (
     admit_features,
     degrees_of_freedom,
     mark_fractions,
+    mark_seen,
     mark_varied,
     set_aside,
     still_constant,
+    tracked,
 )
 from .holdout import hold_out
 from .holdout_scores import score
@@ -145,10 +147,13 @@ def _learn(
     state: State, X: Any, numbers: NDArray[np.int64], reuse: bool, space: NDArray[Any] | None
 ) -> tuple[State, Matrix]:
     """`_learn_rows`, in the space of the features that a row of few entries observes."""
+    state = tracked(state)
     if not has_few_entries(state, X):
-        return _learn_rows(settled(state), X, numbers, reuse, space)
+        after, codes = _learn_rows(settled(state), X, numbers, reuse, space)
+        return mark_seen(after, values_of(X)[: len(codes)], state.n_seen), codes
     before = restricted(state, X.indices)
     after, codes = _learn_rows(before, X.data[None], numbers, False, None)
+    after = mark_seen(after, X.data[None], state.n_seen)
     return put_back(state, before, after, X.indices, reuse=reuse), codes
 
 
