@@ -47,7 +47,7 @@ ARRAYS = [
     "C", "v", "center", "scale", "noise_std", "basis_change", "G", "Sigma", "S_inverse",
     "inverse_coverage", "S", "code_cov_sum", "counts", "residual_sums", "histogram", "sse", "masks",
     "votes", "n_dropped", "run_length", "known", "pending_moments", "integer", "constant", "varied",
-    "constant_value", "C_batch", "memory", "last_seen",
+    "constant_value", "C_batch", "memory",
 ]  # fmt: skip
 
 
@@ -62,7 +62,7 @@ def array_of(state, name):
 
 def test_every_array_of_a_state_is_listed_here(state):
     arrays = {k.split(".")[-1] for k, v in leaves(state).items() if isinstance(v, np.ndarray)}
-    assert arrays == {*ARRAYS, "alarms"}  # of which there may be any number
+    assert arrays == {*ARRAYS, "alarms", "last_seen"}  # which may be empty
 
 
 @pytest.mark.parametrize("name", ARRAYS)
@@ -73,6 +73,13 @@ def test_arrays_of_another_shape_or_type_are_refused(state, name):
         check_state(evolve(state, **{name: longer}))
     with pytest.raises(ValueError):  # noqa: PT011
         check_state(evolve(state, **{name: value.astype(np.complex128)}))
+
+
+@pytest.mark.parametrize("last", [np.zeros(M), np.zeros(M - 1, int), np.full(M, 10**6), [-1] * M])
+def test_rows_that_features_were_seen_in_must_have_been_there(state, last):
+    check_state(evolve(state, last_seen=np.full(M, state.n_seen)))
+    with pytest.raises(ValueError, match="seen"):
+        check_state(evolve(state, last_seen=np.asarray(last)))
 
 
 # The dictionaries are of the type of the data; files with NaN in any tensor are refused elsewhere.
