@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from omfb import OMFBImputer, OnlineFactorAnalysis
+from omfb.core.factor import temporal
 from omfb.estimators.known import gap_rows, gap_seconds
 
 from ..making import PREDICTIVE, snapshot
@@ -165,6 +166,28 @@ def test_a_stream_in_time_forecasts_as_a_fit_does(rng, model):
     assert ahead.index.equals(X.index[830:840])
     assert datetime.timedelta(days=1) in model.seasons_
     assert np.sqrt(np.mean((ahead - X.iloc[830:]).to_numpy() ** 2)) < 0.7
+
+
+@pytest.mark.parametrize("stamped", [True, False])
+def test_reads_do_not_find_out_where_the_sequence_stands(rng, model, stamped, monkeypatch):
+    """Only forecasts need that, and it costs a filter over the last rows at each new row."""
+    X = panel(rng)
+    X = X.mask(rng.random(X.shape) < 0.2) if stamped else X.to_numpy()
+    other = OMFBImputer(random_state=0, temporal=True)
+    model.set_params(temporal=True)
+    for each in (model, other):
+        each.partial_fit(X[:600])
+    gap = X[606:612] * np.nan
+    for at in range(600, 606):
+        for each in (model, other):
+            each.partial_fit(X[at : at + 1])
+        expected = np.asarray(other.forecast(3))
+        with monkeypatch.context() as patch:
+            patch.setattr(temporal, "filtered_at", lambda *args: pytest.fail("not needed"))
+            filled, bounds = model.transform(gap), model.interval(gap)
+        np.testing.assert_array_equal(filled, other.transform(gap))  # after its forecast
+        np.testing.assert_array_equal(bounds, other.interval(gap))
+        np.testing.assert_array_equal(model.forecast(3), expected)
 
 
 def test_a_stream_of_single_rows_learns_seasons(rng, model):

@@ -129,8 +129,13 @@ class Engine(Protocol[S, K]):
     def n_last_rows(self, config: K, n_features: int) -> int:
         """How many of the last rows a learner keeps for `resume_temporal`."""
 
-    def resume_temporal(self, state: S, last_rows: Matrix, times: Times = None) -> S:
-        """The state with its temporal part brought up to the last rows, which it has learned."""
+    def resume_temporal(
+        self, state: S, last_rows: GetRows, times: Times = None, *, ahead: bool = True
+    ) -> S:
+        """The state with its temporal part brought up to the last rows, which it has learned.
+
+        Without `ahead`, as far as rows are filled by it, but not the rows to come forecast.
+        """
 
     def add_features(self, state: S, count: int) -> S:
         """The state with more features, of which nothing was observed yet."""

@@ -26,7 +26,7 @@ from .snapshot import NO_ENERGY, Learned, Snapshot
 
 # Codes that are smaller cannot have made a dictionary overflow, not in float32 either.
 ORDINARY_CODE = 1e8
-_NEVER = (None, None, None)
+_NEVER = (None, None, False, None)
 _LEARNERS: "weakref.WeakSet[Learner]" = weakref.WeakSet()
 
 
@@ -86,7 +86,7 @@ class Learner(Predictor):
         self._learned: Learned | None = None
         self._buffers: dict[str, DoubleBuffer] = {}
         self._lineage: Lineage = ()
-        self._resumed: tuple[Any, Any, Any] = _NEVER
+        self._resumed: tuple[Any, Any, bool, Any] = _NEVER
         self._lock = threading.Lock()
         # Caches of whoever holds the learner; they are no part of it.
         self.cache: dict[str, Any] = {}
@@ -118,19 +118,21 @@ class Learner(Predictor):
         """The state of the engine."""
         return self.learned.state
 
-    def state_for(self, config: AnyConfig | None = None) -> Any:
-        """The state by which rows are coded and filled, under a config or as before."""
+    def state_for(self, config: AnyConfig | None = None, *, ahead: bool = False) -> Any:
+        """See `Predictor.state_for`."""
         learned = self.learned
         state = learned.state
         if config is not None:
             state = self.engine.with_config(state, config)
         if not learned.last:
             return state
-        known, before, resumed = self._resumed
-        if known is not learned or before != config:
+        known, before, whole, resumed = self._resumed
+        if known is not learned or before != config or ahead > whole:
             with quiet():
-                resumed = self.engine.resume_temporal(state, together(learned.last), learned.times)
-            self._resumed = learned, config, resumed
+                resumed = self.engine.resume_temporal(
+                    state, lambda: together(learned.last), learned.times, ahead=ahead
+                )
+            self._resumed = learned, config, ahead, resumed
         return resumed
 
     @property
@@ -491,8 +493,9 @@ class Learner(Predictor):
         if updated is None or not updated.last or not self.engine.lacks_temporal(now.state):
             return now
         with quiet():
-            rows = together(updated.last)
-            found = self.engine.resume_temporal(updated.state, rows, updated.times)
+            found = self.engine.resume_temporal(
+                updated.state, lambda: together(updated.last), updated.times
+            )
         state: Any = now.state
         return replace(now, state=replace(state, temporal=found.temporal))
 

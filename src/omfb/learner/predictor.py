@@ -62,8 +62,11 @@ class Predictor(ABC):
         """The state of the engine."""
 
     @abstractmethod
-    def state_for(self, config: AnyConfig | None = None) -> Any:
-        """The state by which rows are coded and filled, under a config or as before."""
+    def state_for(self, config: AnyConfig | None = None, *, ahead: bool = False) -> Any:
+        """The state by which rows are coded and filled, under a config or as before.
+
+        With `ahead` also by which the rows to come are forecast.
+        """
 
     @property
     def components(self) -> NDArray[Any]:
@@ -146,7 +149,7 @@ class Predictor(ABC):
 
         `known` are the values (steps, n_covariates) that covariates will have, if there are any.
         """
-        return self.engine.forecast(self.state_for(config), steps, times, known)
+        return self.engine.forecast(self.state_for(config, ahead=True), steps, times, known)
 
     def outlier_entries(self, rows: Rows) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Row and feature of each entry of rows that counts as an outlier."""

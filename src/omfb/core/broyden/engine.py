@@ -165,7 +165,9 @@ class BroydenEngine(PointPredictions):
         """See `Engine.n_last_rows`."""
         return 0
 
-    def resume_temporal(self, state: State, last_rows: Matrix, times: Times = None) -> State:
+    def resume_temporal(
+        self, state: State, last_rows: GetRows, times: Times = None, *, ahead: bool = True
+    ) -> State:
         """See `Engine.resume_temporal`: there is no such part."""
         return state
 

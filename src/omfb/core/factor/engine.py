@@ -33,6 +33,7 @@ from .restrict import WRITTEN, by_feature_of, has_few_entries, without_features
 from .robust import clip_rows, outlier_limit
 from .state import State, evolve
 from .step import end_batch, mostly_observed, step
+from .temporal import on_time
 
 # Size of the last rows that a temporal model keeps, at most.
 LAST_ROWS_BYTES = 1 << 23
@@ -212,15 +213,19 @@ class FactorEngine:
         most = max(1, LAST_ROWS_BYTES // (8 * n_features))
         return min(config.hyper.window, most) if config.temporal else 1
 
-    def resume_temporal(self, state: State, last_rows: Matrix, times: Times = None) -> State:
+    def resume_temporal(
+        self, state: State, last_rows: GetRows, times: Times = None, *, ahead: bool = True
+    ) -> State:
         """See `Engine.resume_temporal`."""
         if not state.config.temporal:
             return state
         if state.temporal is None:
-            return regressors.fit_in_time(state, last_rows, times)
+            return regressors.fit_in_time(state, last_rows(), times)
         if state.temporal.n_seen == state.n_seen:
             return state
-        return regressors.update_in_time(state, last_rows, times)
+        if not ahead:
+            return on_time(state, times)
+        return regressors.update_in_time(state, last_rows(), times)
 
     def is_mergeable(self, config: FactorConfig) -> bool:
         """See `Engine.is_mergeable`."""

@@ -99,13 +99,29 @@ def update_temporal(state: State, X: Any, times: Vector | None = None) -> State:
     assert before is not None
     rows = dense_with_holes(X[-RECENT:])
     if times is None or not before.stamped:
-        last = before.last_time + before.step * (state.n_seen - before.n_seen)
-        clock = even_clock(len(rows), last, before.step)
+        clock = even_clock(len(rows), _last_time(state, before, times), before.step)
     else:
         clock = clock_of(np.asarray(times[-RECENT:], np.float64), before.step)
     W = in_noise_units(state, rows) - season_of(before.seasons, clock.times)
     temporal = _with_last_row(about_seasons(end_batch(state)), before, W, clock)
     return evolve(state, temporal=replace(temporal, n_seen=state.n_seen))
+
+
+def on_time(state: State, times: Vector | None = None) -> State:
+    """The state after more rows as far as it fills others: its clock has moved on.
+
+    Where the sequence stands matters to forecasts only, and costs a filter over the last rows.
+    """
+    before = state.temporal
+    assert before is not None
+    return evolve(state, temporal=replace(before, last_time=_last_time(state, before, times)))
+
+
+def _last_time(state: State, before: Temporal, times: Vector | None) -> float:
+    """When the last row came."""
+    if times is None or not before.stamped:
+        return before.last_time + before.step * (state.n_seen - before.n_seen)
+    return float(times[-1])
 
 
 def _seasons(
