@@ -129,3 +129,57 @@ def test_steps_and_levels_that_mean_nothing_are_refused(series):
         done = run("forecast", folder / "m.omfb", *words, check=False)
         assert done.exit_code == 2
         assert words[0].removeprefix("--")[:5] in done.stderr or "level" in done.stderr
+
+
+def test_a_forecast_is_reported_as_text_page_and_picture(series):
+    folder, _ = series
+    frame = pd.read_csv(folder / "sensors.csv").rename(columns={"b": "b<i>"})
+    frame.to_csv(folder / "x.csv", index=False)
+    run("fit", folder / "x.csv", "--seed", "0", "-q", "-o", folder / "m.omfb")
+    words = ["forecast", folder / "m.omfb", "-n", "24", "-o", folder / "f.csv", "--report"]
+    lines = [line.split() for line in run(*words, "-").stdout.splitlines()]
+    made = pd.read_csv(folder / "f.csv")
+    model = OMFBImputer.load(folder / "m.omfb")
+    low, high = (side.iloc[-1] for side in model.forecast(24, level=0.9)[1:])
+    assert [line[0] for line in lines] == ["column", "a", "b<i>", "c", "d"]
+    for name, last, first, _, _, _, end, at_low, _, at_high in lines[1:]:
+        expected = [frame[name].dropna().iloc[-1], made[name].iloc[0], made[name].iloc[-1]]
+        expected += [low[name], high[name]]
+        told = [float(number) for number in (last, first, end, at_low, at_high)]
+        np.testing.assert_allclose(told, expected, rtol=1e-3)
+    assert list(made) == ["time", "a", "b<i>", "c", "d"]  # bounds only with --interval
+    run(*words, folder / "r.txt")
+    assert (folder / "r.txt").read_text() == run(*words, "-").stdout
+    run(*words, folder / "r.html")
+    page = (folder / "r.html").read_text()
+    assert page.count("<svg") == 1
+    assert "b&lt;i&gt;" in page
+    assert "<i>" not in page
+    assert not any(mark in page for mark in ("$", 'id="claims"', "results.csv"))
+    for kind, beginning in {"png": b"\x89PNG", "svg": b"<?xml"}.items():
+        run(*words, folder / f"r.{kind}")
+        assert (folder / f"r.{kind}").read_bytes().startswith(beginning)
+
+
+def test_reports_replace_reports_only(series):
+    folder, _ = series
+    run("fit", folder / "sensors.csv", "-q", "-o", folder / "m.omfb")
+    words = ["forecast", folder / "m.omfb", "-o", folder / "f.csv", "--report"]
+    for wrong in (folder / "sensors.csv", folder / "m.omfb", folder / "f.csv", folder):
+        done = run(*words, wrong, check=False)
+        assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+        assert not (folder / "f.csv").exists()
+    done = run("forecast", folder / "m.omfb", "--report", "-", check=False)
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)
+    assert "cannot both be printed" in done.stderr
+
+
+def test_a_report_counts_rows_where_there_are_no_times(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.sin(np.arange(200) / 4.0)[:, None] + 0.1 * rng.normal(size=(200, 9))
+    OMFBImputer(temporal=True, random_state=0).fit(X).save(tmp_path / "m.omfb")
+    run("forecast", tmp_path / "m.omfb", "-n", "9", "-o", tmp_path / "f.csv",
+        "--report", tmp_path / "r.html")  # fmt: skip
+    page = (tmp_path / "r.html").read_text()
+    assert "rows ahead" in page
+    assert "the first 6 of 9 columns" in page

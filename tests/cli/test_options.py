@@ -169,6 +169,7 @@ CASES = {
         "--steps": Case("3"),
         "--interval": Case("0.9"),
         "--covariates": Case("table.csv", refused="cycles.omfb was fitted without any"),
+        "--report": Case("ahead.txt"),
         "--output": Case("ahead.csv"),
     },
     "info": {"--atoms": Case("2x3 atoms.png"), "--json": Case()},

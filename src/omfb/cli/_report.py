@@ -25,17 +25,22 @@ Out = Annotated[Path, typer.Option(help="Folder for the report and the numbers."
 Seed = Annotated[int, typer.Option(help="Seed of the random numbers.")]
 
 
-@contextmanager
-def new_report(out: Path, seed: int) -> "Iterator[tuple[Path, Track[Any]]]":
-    """A folder to write to, which becomes `out` at the end, and what shows progress."""
-    if not 0 <= seed < 2**32:
-        raise UsageError(f"--seed {seed} is not a seed: give a number from 0 to {2**32 - 1}")
+def check_matplotlib() -> None:
+    """Say what to install where there is no matplotlib."""
     try:
         import matplotlib  # noqa: F401
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise
         raise UsageError("the report needs matplotlib: pip install 'omfb[plot]'") from None
+
+
+@contextmanager
+def new_report(out: Path, seed: int) -> "Iterator[tuple[Path, Track[Any]]]":
+    """A folder to write to, which becomes `out` at the end, and what shows progress."""
+    if not 0 <= seed < 2**32:
+        raise UsageError(f"--seed {seed} is not a seed: give a number from 0 to {2**32 - 1}")
+    check_matplotlib()
     from ..report.folder import new_results
 
     try:

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ._errors import UsageError, guarded, refuse_overwriting, usage_errors
+from ._extra_columns import DEFAULT_LEVEL
+from ._forecast_report import check_report, write_report
 from ._models import Model, load_model, times_column
-from ._options import Out, ReadingOptions, open_data
+from ._options import PIPE, Out, ReadingOptions, open_data
 from ._writing import output_format, table_to
 
 if TYPE_CHECKING:
@@ -38,6 +40,15 @@ def forecast(
             show_default=False,
         ),
     ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Draw the last rows and those to come: a page (.html) or a picture (.png, .svg). "
+            "With another ending, or -, it is a line of text for each column.",
+            show_default=False,
+        ),
+    ] = None,
     output: Out = "-",
 ) -> None:
     """Write the rows that follow the last one that the model has learned from.
@@ -53,13 +64,16 @@ def forecast(
         omfb forecast sensors.omfb --steps 24 --interval 0.9 -o ahead.csv
 
         omfb forecast sensors.omfb --steps 24 --covariates calendar.csv -o ahead.csv
+
+        omfb forecast sensors.omfb --steps 48 -o ahead.csv --report ahead.html
     """
     import numpy as np
 
     from ..estimators.forecasts import ForecastingFactorizer
     from ..formats.registry import TimeColumn
 
-    refuse_overwriting([model, covariates], [output])
+    check_report(report, output)
+    refuse_overwriting([model, covariates], [output, None if report == PIPE else report])
     loaded = load_model(model)
     estimator, learner = loaded.estimator, loaded.learner
     in_time = getattr(learner.config, "temporal", False)
@@ -72,16 +86,16 @@ def forecast(
         raise UsageError(f"{output}: write .csv, .tsv, .ndjson, .parquet or .arrow")
     known = _known(loaded, model, covariates, steps)
     with usage_errors():
-        made = estimator.forecast(steps, level=interval, covariates=known)
-    sides = [np.asarray(side) for side in (made if isinstance(made, tuple) else (made,))]
+        made = estimator.forecast(steps, level=interval or DEFAULT_LEVEL, covariates=known)
+    sides = [np.asarray(side) for side in made]
     names = learner.feature_names or [f"x{i}" for i in range(learner.n_features)]
     columns = list(names)
     if interval is not None:
         columns += [f"{name}_{side}" for name in names for side in ("low", "high")]
-        bounds = np.stack(sides[1:], axis=-1).reshape(len(sides[0]), -1)
-        sides = [sides[0], bounds]
+    bounds = np.stack(sides[1:], axis=-1).reshape(len(sides[0]), -1)
+    written = sides[:1] if interval is None else [sides[0], bounds]
     times, index = estimator.forecast_times(steps), getattr(learner.config, "index", None)
-    rows, column = np.hstack(sides).astype(np.float64), None
+    rows, column = np.hstack(written).astype(np.float64), None
     if times is None:
         ahead = np.arange(1.0, len(rows) + 1.0)[:, None]
         columns, rows = ["ahead", *columns], np.hstack([ahead, rows])
@@ -90,6 +104,8 @@ def forecast(
         column = TimeColumn(getattr(index, "name", None) or "time", zoned)
     with table_to(output, columns, np.dtype(np.float64), model, column) as writer:
         writer.write(rows) if times is None else writer.write(rows, times)
+    if report is not None:
+        write_report(report, loaded, model, sides, times, interval or DEFAULT_LEVEL)
 
 
 def _known(model: Model, path: Path, file: str | None, steps: int) -> "NDArray[Any] | None":

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ..plots._axes import date_ticks
 from ..plots.series import draw_filled
-from ..report.drawing import INK, SETTINGS
+from ..report.drawing import INK, OBSERVED, SETTINGS
 from . import air
 
 # The station and variables whose series are shown: chosen before they were looked at.
@@ -19,7 +19,7 @@ STATION = "Dongsi"
 SHOWN = {"PM2.5": "PM2.5 in µg/m³", "O3": "O₃ in µg/m³", "TEMP": "temperature in °C"}
 AROUND = 48  # hours before and after a day on which the station was off
 # Readable on white and on black.
-OBSERVED, BY_ITSELF, HIDDEN = "#3b82f6", "#8a929c", "#e8590c"
+BY_ITSELF, HIDDEN = "#8a929c", "#e8590c"
 HOURS_PER_PIXEL = 4
 MISSING = (0.36, 0.45, 0.78)
 DETAIL = np.s_[90:154, 120:216]

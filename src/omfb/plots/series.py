@@ -135,19 +135,38 @@ def forecast(
     shown = slice(-(2 * steps if past is None else past), None)
     panels = _panels(ax, which)
     for panel, column in zip(panels, which, strict=True):
-        before = table.values[shown, column]
-        panel.plot(
-            table.at[shown], before, color=OBSERVED, linewidth=1.5, label="observed",
-            **_isolated(~np.isnan(before)),
-        )  # fmt: skip
-        dots = {"marker": "o", "markersize": 3} if len(at) == 1 else {}
-        panel.plot(at, mean[:, column], color=FILLED, linewidth=1.5, label="forecast", **dots)
-        panel.fill_between(
-            at, low[:, column], high[:, column], color=FILLED, alpha=0.25, linewidth=0,
-            label=f"{100 * level:g} % interval",
+        draw_forecast(
+            panel, table.at[shown], table.values[shown, column], at, mean[:, column],
+            low[:, column], high[:, column], f"{100 * level:g} % interval",
         )  # fmt: skip
     _finish(panels, table, which)
     return panels[0] if single else panels
+
+
+def draw_forecast(
+    ax: Any, at: NDArray[Any], before: NDArray[Any], ahead: NDArray[Any], mean: NDArray[Any],
+    low: NDArray[Any], high: NDArray[Any], interval: str = "interval",
+) -> None:  # fmt: skip
+    """Draw the end of one series and its continuation into Axes.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    at, ahead : ndarray of shape (n_rows,), (steps,)
+        Times or numbers of the rows, and of those to come.
+    before : ndarray of shape (n_rows,)
+        NaN is missing.
+    mean, low, high : ndarray of shape (steps,)
+    interval : str
+        The name of the interval in the legend.
+    """
+    ax.plot(
+        at, before, color=OBSERVED, linewidth=1.5, label="observed",
+        **_isolated(~np.isnan(before)),
+    )  # fmt: skip
+    dots = {"marker": "o", "markersize": 3} if len(ahead) == 1 else {}
+    ax.plot(ahead, mean, color=FILLED, linewidth=1.5, label="forecast", **dots)
+    ax.fill_between(ahead, low, high, color=FILLED, alpha=0.25, linewidth=0, label=interval)
 
 
 def draw_filled(

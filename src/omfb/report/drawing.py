@@ -14,6 +14,8 @@ from ..plots.mosaic import enlarged, png
 
 # The colour of text and axes; in a page it becomes the page's own, light or dark.
 INK = "#1b1f24"
+# Of what was seen: readable on white and on black.
+OBSERVED = "#3b82f6"
 # Images are enlarged to at least this many pixels across, so that no viewer has to blur them.
 SHARP_WIDTH = 1920
 SETTINGS = {

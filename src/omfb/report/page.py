@@ -12,6 +12,19 @@ from typing import Any
 from .drawing import INK, inline_svg, legend_entries
 from .outcome import Claim, Outcome, as_json
 
+CLAIMS = """<section id="claims">
+<h2>Which claims were confirmed</h2>
+<table class="claims">
+<thead><tr><th scope="col">claim</th><th scope="col">expected</th><th scope="col">measured</th>\
+<th scope="col">verdict</th></tr></thead>
+<tbody>{}</tbody>
+</table>
+</section>"""
+NUMBERS = (
+    "<p>Every number is in <code>results.csv</code> and <code>results.json</code> beside this "
+    "page.</p>"
+)
+
 
 @dataclass(frozen=True)
 class Part:
@@ -61,21 +74,52 @@ def page(
     -------
     html : str
     """
-    template = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
     claims = [claim for part in parts for claim in part.outcome.claims]
-    return template.substitute(
-        heading=escape(heading),
+    cards = "".join(
+        f"<li><strong>{escape(number)}</strong> {escape(words)}</li>"
+        for part in parts
+        for number, words in part.cards
+    )
+    settings = "".join(_settings(part.outcome) for part in parts)
+    return page_of(
+        heading=heading,
         subtitle=subtitle,
         notices="".join(map(notice, notices)),
         hero="".join(part.hero for part in parts),
-        cards="".join(
-            f"<li><strong>{escape(number)}</strong> {escape(words)}</li>"
-            for part in parts
-            for number, words in part.cards
-        ),
-        claims="".join(map(_claim, claims)),
-        experiments="".join(part.section for part in parts),
-        settings="".join(_settings(part.outcome) for part in parts),
+        cards=f'<ul class="cards">{cards}</ul>',
+        claims=CLAIMS.format("".join(map(_claim, claims))),
+        sections="".join(part.section for part in parts),
+        numbers=NUMBERS,
+        settings=f"<details><summary>Every setting</summary>\n{settings}\n</details>",
+        environment=environment,
+    )
+
+
+def page_of(
+    *,
+    heading: str,
+    subtitle: str,
+    sections: str,
+    environment: Mapping[str, Any],
+    notices: str = "",
+    hero: str = "",
+    cards: str = "",
+    claims: str = "",
+    numbers: str = "",
+    settings: str = "",
+) -> str:
+    """The page of its pieces, which are HTML except for the heading and the environment."""
+    template = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        heading=escape(heading),
+        subtitle=subtitle,
+        notices=notices,
+        hero=hero,
+        cards=cards,
+        claims=claims,
+        experiments=sections,
+        numbers=numbers,
+        settings=settings,
         environment=_facts(environment),
     )
 
