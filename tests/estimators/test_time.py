@@ -351,3 +351,24 @@ def test_seasons_do_not_cost_single_sensors_what_their_neighbours_tell(gappy, mo
         filled = OMFBImputer(seasons=seasons, random_state=0).fit(gappy).complete(gappy)
         error[seasons] = np.sqrt(np.mean((filled - truth).iloc[700:705, 3] ** 2))
     assert error["auto"] < 1.2 * error[None]
+
+
+def test_seasons_of_the_last_rows_do_not_spoil_a_long_past():
+    """What varies little in the window that seasons are estimated from may vary much before it."""
+    rng = np.random.default_rng(5)
+    n, m = 3500, 12
+    t = np.arange(n)
+    day = 3.0 * np.cos(2 * np.pi * t / 24)
+    quiet = np.where(t < n - 2048, 3.0, 0.1)
+    codes = np.column_stack([day + rng.standard_normal(n), quiet * rng.standard_normal(n)])
+    X = codes @ rng.standard_normal((2, m)) + 1.5 * rng.standard_normal((n, m))
+    hidden = rng.random(X.shape) < 0.3
+
+    def error(**given):
+        fitted = OMFBImputer(temporal=True, random_state=0, **given)
+        gappy = np.where(hidden, np.nan, X)
+        wrong = (fitted.fit(gappy).complete(gappy) - X)[: n - 2048]
+        assert bool(fitted.seasons_) == (not given)
+        return np.sqrt(np.mean(wrong[hidden[: n - 2048]] ** 2))
+
+    assert error() < 1.05 * error(seasons=None)

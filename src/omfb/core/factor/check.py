@@ -108,6 +108,8 @@ def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
     require(np.isfinite(temporal.last_time) and 0.0 < temporal.step < np.inf, "no step in time")
     if temporal.seasons is not None:
         _check_seasons(temporal.seasons, m, r)
+    start = temporal.window_start
+    require(start is None or bool(np.isfinite(start)), "window_start is no time")
     if temporal.regressors is not None:
         _check_regressors(temporal.regressors, m, r)
     if temporal.horizons is not None:

@@ -20,7 +20,7 @@ from .e_step import encode_rows, predictive_variances
 from .predict import Moments
 from .robust import clip_rows, outlier_limit
 from .seasons import best_shift, season_of
-from .state import State, Temporal, evolve
+from .state import Seasons, State, Temporal, evolve
 from .stats import Matrix, Vector
 from .step import end_batch
 from .univariate import bridge_series, distance_classes
@@ -43,8 +43,34 @@ def predict_in_time(
     state = end_batch(state)
     rows = dense_with_holes(X).astype(state.params.C.dtype)
     W = in_noise_units(state, rows)
-    missing = np.isnan(rows)
     clock = rows_clock(temporal, W, times) if clock is None else clock
+    start = None if temporal.seasons is None else temporal.window_start
+    n_older = 0 if start is None else int(np.searchsorted(clock.times, start))
+    if n_older == 0:
+        return _predicted(state, rows, W, clock, std=std)
+    older = evolve(state, temporal=replace(temporal, seasons=_at_other_times(temporal.seasons)))
+    parts = [
+        _predicted(each, rows[part], W[part], clock_of(clock.times[part], temporal.step), std=std)
+        for each, part in ((older, slice(n_older)), (state, slice(n_older, None)))
+        if len(W[part])
+    ]
+    means, deviations = zip(*parts, strict=True)
+    return Moments(np.concatenate(means), np.concatenate(deviations) if std else None)
+
+
+def _at_other_times(seasons: Seasons | None) -> Seasons | None:
+    """Seasons of rows before those that they are estimated from.
+
+    A day in summer is not one in winter, so codes are left their whole covariance.
+    """
+    return None if seasons is None else replace(seasons, code_basis=np.zeros((0, 0)))
+
+
+def _predicted(state: State, rows: NDArray[Any], W: Matrix, clock: Clock, *, std: bool) -> Moments:
+    """Rows, in units of the noise in W, filled; both are written into."""
+    temporal = state.temporal
+    assert temporal is not None
+    missing = np.isnan(rows)
     season = season_of(temporal.seasons, clock.times)
     W -= season
     state = about_seasons(state)

@@ -305,6 +305,8 @@ class Temporal:
         When the last row came: seconds since 1970, or the number of the row if rows have no times.
     stamped : bool
         Whether rows have times.
+    window_start : float or None
+        When the first of the rows came that seasons are estimated from, if others came before.
     seasons : Seasons or None
         Cycles that fill held-out gaps better; None if there are none.
     horizons : Horizons or None
@@ -328,6 +330,7 @@ class Temporal:
     step: float = 1.0
     last_time: float = 0.0
     stamped: bool = False
+    window_start: float | None = None
     seasons: Seasons | None = None
     horizons: Horizons | None = None
     regressors: Regressors | None = None

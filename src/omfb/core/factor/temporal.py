@@ -192,6 +192,8 @@ def _with_horizons(state: State, W: Matrix, clock: Clock) -> State:
     W = W - season_of(temporal.seasons, clock.times)
     about = about_seasons(state)
     temporal = _with_last_row(about, temporal, W, clock)
+    if state.n_seen > len(W):
+        temporal = replace(temporal, window_start=float(clock.times[0]))
     horizons = backtested(about, W, clock)
     if horizons is not None:
         temporal = replace(temporal, horizons=horizons)
