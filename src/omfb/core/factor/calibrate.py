@@ -12,10 +12,12 @@ predicts them. Their errors decide two things:
 Then the model is refined with all entries. It starts as the stream left it: components that are
 dropped without what is held out (19 became 14 in a table of 569 rows) would be missed.
 
+Where rows are in time, the model without them also judges what neighbours tell (`temporal.py`).
+
 Intervals of a longer table come from what its rows hold out (`holdout_scores.py`).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
@@ -26,6 +28,7 @@ from ..linalg.rows import Rows
 from ..weighted import values_of, weights_of
 from .e_step import encode_rows
 from .feature_posterior import posterior_of, with_posterior
+from .holdout import owners
 from .holdout_scores import rescore
 from .hyper import Hyper
 from .refine import Posterior, predict, refine
@@ -43,6 +46,14 @@ SHIFTS = (1 / 3, 1 / 2, 2 / 3)
 ENOUGH, FEWEST, ENOUGH_TO_CHOOSE = 300, 30, 10_000
 
 
+class Trial(NamedTuple):
+    """A model that knows nothing of some entries of its table."""
+
+    state: State
+    held_out: NDArray[np.bool_]
+    """(n, m)."""
+
+
 def calibrate(state: State, X: Any, numbers: NDArray[np.int64] | None = None) -> State:
     """The state whose intervals come from what rows of X hold out now, and from nothing before.
 
@@ -56,15 +67,25 @@ def calibrate(state: State, X: Any, numbers: NDArray[np.int64] | None = None) ->
     return evolve(state, histogram=fresh.holdout.histogram)
 
 
-def refine_and_calibrate(state: State, X: Any) -> State:
-    """The state refined with its whole table X, in its order, and calibrated by held-out gaps."""
-    (rows, precisions), hyper, one = _entries(state, X), state.config.hyper, state.one
+def refine_and_calibrate(state: State, X: Any) -> tuple[State, Trial | None]:
+    """The state refined with its whole table X, in its order, and calibrated by held-out gaps.
+
+    And the state without these if rows are in time, unless they are too few.
+    """
+    hyper, one, in_time = state.config.hyper, state.one, state.config.temporal
+    everything, kept, precisions = _entries(state, X)
+    precisions = None if precisions is None else precisions[kept]
+    rows = select(everything, kept)
     table = Table(rows, len(state.params.C), weights_of(X), precisions)
     shared, in_order = state.config.noise == "isotropic", not scipy.sparse.issparse(values_of(X))
     start = posterior_of(state, table)
-    away = held_out(rows, ~start.fixed, state.seed, hyper, in_order=in_order)
+    # Gaps have outliers, too, and intervals in time are to hold them.
+    gaps = held_out(
+        everything if in_time else rows, ~start.fixed, state.seed, hyper, in_order, in_time
+    )
+    away = gaps[kept] if in_time else gaps
     if np.count_nonzero(away) < FEWEST:
-        return with_posterior(state, table, refine(table, start, one, shared, hyper))
+        return with_posterior(state, table, refine(table, start, one, shared, hyper)), None
     rest = table.part(~away)
     without = refine(rest, start, one, shared, hyper)
     gone, of_rows = select(rows, away), table.entry_weights()[away]
@@ -76,7 +97,12 @@ def refine_and_calibrate(state: State, X: Any) -> State:
     sizes = np.append(np.abs(gone.values - mean) / np.sqrt(variance), expected)
     weights = np.append(of_rows, np.ones(len(expected)))
     after = with_posterior(state, table, refine(table, start, one, shared, hyper), temper)
-    return evolve(after, histogram=binned(sizes, weights))
+    after = evolve(after, histogram=binned(sizes, weights))
+    if not (in_time and state.schedule.has_missing):
+        return after, None
+    missing, mask = select(everything, gaps), np.zeros(X.shape, bool)
+    mask[owners(missing), missing.features] = True
+    return after, Trial(with_posterior(state, rest, without, temper), mask)
 
 
 def _best_temper(
@@ -109,8 +135,9 @@ def _best_temper(
 
 
 def held_out(
-    rows: Rows, usable: NDArray[np.bool_], seed: int, hyper: Hyper, in_order: bool = True
-) -> NDArray[np.bool_]:
+    rows: Rows, usable: NDArray[np.bool_], seed: int, hyper: Hyper, in_order: bool = True,
+    in_time: bool = False,
+) -> NDArray[np.bool_]:  # fmt: skip
     """Which entries of a table are held out: where its gaps are, if they are moved down.
 
     Single entries at random if rows are in no order (`in_order`), miss most or miss nothing.
@@ -123,11 +150,13 @@ def held_out(
     seed : int
     hyper : Hyper
     in_order : bool, default=True
+    in_time : bool, default=False
+        Whether neighbouring rows tell of a gap: then it is held out in one piece.
     """
     rng, n, m = np.random.default_rng(seed), len(rows), len(usable)
     at = np.repeat(np.arange(n), np.diff(rows.starts)), rows.features
     missing_share = 1.0 - rows.n_entries / max(n * m, 1)
-    if not in_order or missing_share > 0.5 or missing_share == 0.0:
+    if not in_order or (missing_share > 0.5 and not in_time) or missing_share == 0.0:
         return usable[rows.features] & (rng.random(rows.n_entries) < hyper.held_out_of_table / 2.0)
     missing = np.ones((n, m), bool)
     missing[at] = False
@@ -137,7 +166,8 @@ def held_out(
         missing_share, hyper.held_out_of_table
     )
     for shift in SHIFTS:
-        taken |= np.roll(missing, round(shift * n), axis=0) & chosen
+        gaps = np.roll(missing, round(shift * n), axis=0)
+        taken |= gaps & (chosen[_first_rows(gaps), 0] if in_time else chosen)
         taken &= ~missing & usable
         if taken.sum() >= min(ENOUGH, hyper.held_out_of_table * rows.n_entries / 2.0):
             break
@@ -146,24 +176,36 @@ def held_out(
     return taken[at]
 
 
-def _entries(state: State, X: Any, together: int = 256) -> tuple[Rows, Vector | None]:
-    """The table's entries in units of the noise, clipped, without outliers; and their weights."""
-    parts, precisions = [], []
+def _first_rows(gaps: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """The row in which each entry's gap begins: gaps of several features begin together."""
+    begins = gaps.copy()
+    begins[1:] &= ~gaps[:-1]
+    rows = np.arange(len(gaps))[:, None]
+    first: NDArray[np.int64] = np.maximum.accumulate(np.where(begins, rows, 0), axis=0)
+    return first
+
+
+def _entries(
+    state: State, X: Any, together: int = 256
+) -> tuple[Rows, NDArray[np.bool_], Vector | None]:
+    """The table's entries in units of the noise, clipped; which are no outliers; their weights."""
+    parts, all_kept, precisions = [], [], []
     for start in range(0, X.shape[0], together):
         part = clip_rows(state, X[start : start + together])
         limit = outlier_limit(state)
         entries = part.entries
-        kept = state.features.known[entries.features] & np.isfinite(entries.values)
+        usable = state.features.known[entries.features] & np.isfinite(entries.values)
+        kept = usable.copy()
         if limit is not None:
-            dropped = encode_rows(state, part, limit=limit).dropped
-            kept &= ~dropped
-        parts.append(select(entries, kept))
+            kept &= ~encode_rows(state, part, limit=limit).dropped
+        parts.append(select(entries, usable))
+        all_kept.append(kept[usable])
         if part.precisions is not None:
-            precisions.append(part.precisions[kept])
+            precisions.append(part.precisions[usable])
     counts = np.concatenate([np.diff(part.starts) for part in parts])
     rows = Rows(
         np.concatenate([[0], np.cumsum(counts)]),
         np.concatenate([part.features for part in parts]),
         np.concatenate([part.values for part in parts]),
     )
-    return rows, np.concatenate(precisions) if precisions else None
+    return rows, np.concatenate(all_kept), np.concatenate(precisions) if precisions else None

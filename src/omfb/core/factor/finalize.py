@@ -38,13 +38,13 @@ def finalize(
         When the last rows came.
     """
     state = end_batch(state)
-    n_rows = state.schedule.pass_rows or state.n_seen
+    trial, n_rows = None, state.schedule.pass_rows or state.n_seen
     whole = n_rows <= sample_rows(len(state.params.C))
     if whole and not state.schedule.has_missing and not is_narrow(state):
         state = solve_complete(state, sample()[0])
     elif whole and not too_wide(state):
-        state = refine_and_calibrate(state, sample()[0])
+        state, trial = refine_and_calibrate(state, sample()[0])
     elif state.schedule.has_missing:
         state = calibrate(prune(state), *sample())
     state = end_fit(evolve(state, pass_rows=0))  # rows that come from now on are new ones
-    return fit_in_time(state, last_rows(), times) if state.config.temporal else state
+    return fit_in_time(state, last_rows(), times, trial) if state.config.temporal else state

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes
+from .calibrate import Trial
 from .clock import clock_of, even_clock, usual_step
 from .horizons import Forecast
 from .horizons import forecast as forecast_rest
@@ -34,15 +35,21 @@ from .univariate import away_from_mean
 CONSTANT = 1e-9
 
 
-def fit_in_time(state: State, X: Any, times: Vector | None = None) -> State:
+def fit_in_time(
+    state: State, X: Any, times: Vector | None = None, trial: Trial | None = None
+) -> State:
     """`fit_temporal` of what regressors leave, after these."""
     if not state.config.known:
-        return fit_temporal(state, X, times)
+        return fit_temporal(state, X, times, trial)
     state = end_batch(state)
     rows = dense_with_holes(X[-state.config.hyper.window :])
     found = _estimated(state, rows, None if times is None else times[-len(rows) :])
-    left = fit_temporal(_about(state, found), _without(rows, found), times)
-    return _with(state, left, found)
+    rest = _without(rows, found)
+    if trial is not None:
+        own = replace(found, code_basis=code_basis(trial.state, rest))
+        held_out = trial.held_out[-len(rows) :] & ~np.isnan(rest)
+        trial = Trial(_about(trial.state, own), held_out)
+    return _with(state, fit_temporal(_about(state, found), rest, times, trial), found)
 
 
 def update_in_time(state: State, X: Any, times: Vector | None = None) -> State:

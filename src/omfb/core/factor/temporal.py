@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ..blocks import dense_with_holes
 from ..conformal import N_BINS, binned, quantile, rescaled
+from .calibrate import Trial
 from .clock import Clock, clock_of, even_clock, usual_step
 from .e_step import encode_rows
 from .horizons import backtested, filtered_at
@@ -30,7 +31,7 @@ from .smoother import (
 from .state import Seasons, State, Temporal, evolve
 from .stats import Matrix, Vector
 from .step import end_batch
-from .univariate import DISTANCES, away_from_mean, bridge_series, series_weight
+from .univariate import DISTANCES, LARGEST_ERROR, away_from_mean, bridge_series, series_weight
 from .whiten import Whitened
 
 # Rows that give the last code and residuals.
@@ -39,11 +40,15 @@ RECENT = 64
 CENTRAL = 0.8
 # Held-out entries below which nothing can be decided.
 FEWEST_HELD_OUT = 50
+# No mean square, in units of the features, counts as less.
+LEAST_SQUARE = 1e-8
 # Rounds in which the covariance of codes about the seasons is estimated.
 EM_ROUNDS = 3
 
 
-def fit_temporal(state: State, X: Any, times: Vector | None = None) -> State:
+def fit_temporal(
+    state: State, X: Any, times: Vector | None = None, trial: Trial | None = None
+) -> State:
     """The state with seasons and autoregressions estimated from rows in their order.
 
     Parameters
@@ -53,44 +58,78 @@ def fit_temporal(state: State, X: Any, times: Vector | None = None) -> State:
         Consecutive rows, the last of them those of the stream; of many, the last are used.
     times : ndarray of shape (n_rows,) or None
         Seconds since 1970, in ascending order; None if rows have no times.
+    trial : Trial or None
+        What knows nothing of held-out entries: of it they say how well gaps are filled. Without
+        it, the state fills what it has learned from.
     """
     state, hyper = end_batch(state), state.config.hyper
     rows = dense_with_holes(X[-hyper.window :])
     times = None if times is None else np.asarray(times[-hyper.window :], np.float64)
     step = 1.0 if times is None else usual_step(times)
     clock = even_clock(len(rows), state.n_seen) if times is None else clock_of(times, step)
+    stamped = times is not None
     W = in_noise_units(state, rows)
-    seasons = _seasons(state, W, clock, step, stamped=times is not None)
-    plain = found = replace(_estimated(state, W, clock, step, None), stamped=times is not None)
-    if seasons is not None:
-        found = replace(_estimated(state, W, clock, step, seasons), stamped=times is not None)
-    held_out = _moved(np.isnan(rows))
+    seasons = _seasons(state, W, clock, step, stamped=stamped)
+    if trial is None or trial.held_out[-len(rows) :].sum() < FEWEST_HELD_OUT:
+        trial = Trial(state, _moved(np.isnan(rows)))
+    held_out = trial.held_out[-len(rows) :]
     if held_out.sum() < FEWEST_HELD_OUT:
+        found = replace(_estimated(state, W, clock, step, seasons), stamped=stamped)
         return _with_horizons(evolve(state, temporal=found), W, clock)
-    shown = np.where(held_out, np.nan, rows)
+    chosen = _chosen(state, trial.state, seasons, rows, held_out, clock, step)
+    if trial.state is not state:
+        found = _estimated(state, W, clock, step, chosen.seasons and seasons)
+        chosen = replace(
+            found, code_ar=found.code_ar * chosen.code_ar.any(),
+            residual_ar=found.residual_ar * chosen.residual_ar.any(),
+            series_weight=chosen.series_weight, histogram=chosen.histogram,
+        )  # fmt: skip
+    return _with_horizons(evolve(state, temporal=replace(chosen, stamped=stamped)), W, clock)
+
+
+def _chosen(
+    state: State, judge: State, seasons: Seasons | None, rows: NDArray[Any],
+    held_out: NDArray[np.bool_], clock: Clock, step: float,
+) -> Temporal:  # fmt: skip
+    """What fills held-out gaps best, and its errors: seasons, autoregressions, own series.
+
+    The judge is a state that fills them, with noise of its own.
+    """
+    hyper, shown = state.config.hyper, np.where(held_out, np.nan, rows)
+    W = in_noise_units(judge, rows)
+    plain = found = _estimated(judge, W, clock, step, None)
+    if seasons is not None:
+        change = state.params.noise_std / judge.params.noise_std
+        own = replace(seasons, loadings=seasons.loadings * change[:, None])
+        found = _estimated(judge, W, clock, step, own)
 
     def fill(temporal: Temporal) -> NDArray[Any]:
-        made = predict_in_time(evolve(state, temporal=temporal), shown, std=False, clock=clock)
+        made = predict_in_time(evolve(judge, temporal=temporal), shown, std=False, clock=clock)
         return made.mean
 
     def loss(filled: NDArray[Any]) -> float:
-        return float(np.sum((((filled - rows) / state.params.scale)[held_out]) ** 2))
+        return _clipped_loss(((filled - rows) / state.params.scale)[held_out])
+
+    def relative(filled: NDArray[Any]) -> float:
+        return _geometric_loss(np.where(held_out, (filled - rows) / state.params.scale, np.nan))
 
     best, filled = _best(found, fill, loss, hyper.temporal_gain)
     if seasons is not None:
         other, without = _best(plain, fill, loss, hyper.temporal_gain)
-        if loss(filled) > (1.0 + hyper.season_cost) * loss(without):
+        # Also in shares of each feature's error: near duplicates are told apart by seasons.
+        if any(of(filled) > (1.0 + hyper.season_cost) * of(without) for of in (loss, relative)):
             best, filled = other, without
-    chosen = _with_series(state, best, filled, shown, rows, held_out, clock)
+    chosen = _with_series(judge, best, filled, shown, rows, held_out, clock)
     unaided = replace(plain, code_ar=0.0 * plain.code_ar, residual_ar=0.0 * plain.residual_ar)
-    alone = used = _errors_in_time(state, unaided, shown, rows, held_out, clock)
+    alone = used = _errors_in_time(judge, unaided, shown, rows, held_out, clock)
     if _is_aided(chosen):
-        used = _errors_in_time(state, chosen, shown, rows, held_out, clock)
+        used = _errors_in_time(judge, chosen, shown, rows, held_out, clock)
+    if judge is not state:
+        return replace(chosen, histogram=used)
     # The dictionary has learned from what is held out here, so these errors are a little small: by
     # as much as those without autoregressions are smaller than those of entries it never saw.
     optimism = quantile(state.holdout.histogram, CENTRAL) / quantile(alone, CENTRAL)
-    chosen = replace(chosen, histogram=rescaled(used, 1.0 / max(optimism, 1.0)))
-    return _with_horizons(evolve(state, temporal=chosen), W, clock)
+    return replace(chosen, histogram=rescaled(used, 1.0 / max(optimism, 1.0)))
 
 
 def update_temporal(state: State, X: Any, times: Vector | None = None) -> State:
@@ -171,6 +210,18 @@ def _with_series(
     own, shared = ((made - truth) / params.scale for made in (own, filled))
     weight = series_weight(own, shared, held_out, np.isnan(shown), state.config.hyper)
     return replace(temporal, series_weight=weight)
+
+
+def _clipped_loss(errors: NDArray[Any]) -> float:
+    """Sum of squares in which a few spikes do not decide."""
+    return float(np.nansum(np.clip(errors, -LARGEST_ERROR, LARGEST_ERROR) ** 2))
+
+
+def _geometric_loss(errors: NDArray[Any]) -> float:
+    """Geometric mean of the features' mean squares, each as often as it has errors."""
+    counts = np.sum(~np.isnan(errors), axis=0)
+    squares = np.nansum(errors**2, axis=0) / np.maximum(counts, 1)
+    return float(np.exp(counts @ np.log(squares + LEAST_SQUARE) / counts.sum()))
 
 
 def _errors_in_time(
