@@ -109,6 +109,24 @@ def ar_covariance(phi, n, steps=None):
     return float(phi) ** np.abs(np.subtract.outer(steps, steps))
 
 
+def noisy_covariance(phi, noise, n, steps=None):
+    """The same of one of variance 1 of which a share is noise."""
+    return (1.0 - noise) * ar_covariance(phi, n, steps) + noise * np.eye(n)
+
+
+def shared_path(C, noise_std, Z, phi, steps):
+    """What shared innovations add up to: of each row by its posterior mean, then row by row."""
+    path = np.zeros_like(Z)
+    for t in range(1, len(Z)):
+        rho = phi ** (steps[t] - steps[t - 1])
+        v = (Z[t] - rho * Z[t - 1]) / np.sqrt(1.0 - rho**2) / noise_std
+        seen = ~np.isnan(v)
+        precision = np.eye(C.shape[1]) + C[seen].T @ C[seen]
+        u = np.linalg.solve(precision, C[seen].T @ v[seen])
+        path[t] = rho * path[t - 1] + np.sqrt(1.0 - rho**2) * noise_std * (C @ u)
+    return path
+
+
 def smoothed(C, phi, one, Y, steps=None):
     """Mean and variance of every entry of consecutive rows, in units of the noise, given C.
 

@@ -1,6 +1,7 @@
 """Intervals of short tables, calibrated by the tables' own gaps."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from omfb import OMFBImputer
@@ -50,6 +51,26 @@ def test_what_is_held_out_are_the_tables_gaps_moved():
     np.testing.assert_array_equal(away[:, usable], moved[:, usable])
 
 
+def test_in_time_gaps_are_held_out_in_one_piece():
+    """Half of the table is missing, so half of the gaps are: those that begin together."""
+    X = np.random.default_rng(0).standard_normal((400, 6))
+    for start in range(0, 400, 20):
+        X[start : start + 10, :3] = np.nan
+    for start in range(7, 390, 20):
+        X[start : start + 10, 3:] = np.nan
+    rows, seen = rows_of(X)
+    away = np.zeros(X.shape, bool)
+    away[seen] = held_out(rows, np.ones(6, bool), 0, Hyper(), in_time=True)
+    moved = np.roll(~seen, 133, axis=0)
+    for columns in (slice(0, 3), slice(3, 6)):
+        edges = np.flatnonzero(np.diff(moved[:, columns.start].astype(int), prepend=0))
+        for first, last in zip(edges[::2], edges[1::2], strict=False):
+            usable = seen[first:last, columns]
+            taken = away[first:last, columns]
+            assert not taken.any() or (taken == usable).all()
+    assert 0.3 < away.sum() / (moved & seen).sum() < 0.8
+
+
 def test_at_most_half_of_a_column_is_held_out_in_one_piece():
     X = np.random.default_rng(0).standard_normal((100, 5))
     X[:80, 2] = np.nan
@@ -74,3 +95,29 @@ def test_too_few_gaps_leave_the_intervals_that_the_stream_had():
     assert model.learner_.state.posterior is not None
     assert model.learner_.state.holdout.n_scored > 0
     assert np.all(np.isfinite(model.interval(Y, 0.9)))
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_series_that_wander_are_filled_better_than_by_a_line_and_intervals_hold(wide):
+    """Prices: levels seem to share much by chance, what their changes share is real."""
+    errors, lines, held = [], [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        n, m = (300, 60) if wide else (600, 10)
+        changes = rng.standard_normal((n, 2)) @ rng.standard_normal((2, m))
+        changes += 1.5 * rng.standard_normal((n, m))
+        changes[rng.random((n, m)) < 0.004] *= 6.0
+        Y = 100.0 + np.cumsum(changes + rng.normal(0.0, 0.1, m), axis=0)
+        X = Y.copy()
+        for column in X.T:
+            for start in rng.integers(5, n - 25, n // 150):
+                column[start : start + 20] = np.nan
+        gone = np.isnan(X)
+        model = OMFBImputer(random_state=0, temporal=True).fit(X)
+        low, high = model.interval(X, 0.9)
+        line = pd.DataFrame(X).interpolate().to_numpy()
+        errors.append(np.mean((model.complete(X) - Y)[gone] ** 2))
+        lines.append(np.mean((line - Y)[gone] ** 2))
+        held.append(((low <= Y) & (high >= Y))[gone].mean())
+    assert np.mean(errors) < (0.9 if wide else 0.95) ** 2 * np.mean(lines)
+    assert 0.84 < np.mean(held) < 0.95

@@ -9,7 +9,7 @@ from omfb import OMFBImputer
 from omfb.core.factor.check import check_state
 from omfb.core.factor.config import FactorConfig
 from omfb.core.factor.init import init
-from omfb.core.factor.state import evolve
+from omfb.core.factor.state import Innovations, evolve
 from omfb.core.factor.step import step
 
 from .making import config, learned, leaves, table, temporal_state
@@ -153,6 +153,14 @@ def test_values_that_no_step_leads_to_are_refused(state, change, message):
         {"one_step_histogram": np.zeros(3)},
         {"series_weight": np.full((6, M), 1.5)},
         {"series_weight": np.full((6, M + 1), 0.5)},
+        {"series_noise": np.full(M, 0.5)},
+        {"series_noise": np.full(M, 1.5), "series_size": np.ones(M)},
+        {"series_noise": np.zeros(M), "series_size": np.zeros(M)},
+        {"series_noise": np.zeros(M + 1), "series_size": np.ones(M + 1)},
+        {"innovations": Innovations(np.zeros((M, 0)), np.ones(M))},
+        {"innovations": Innovations(np.ones((M + 1, 1)), np.ones(M))},
+        {"innovations": Innovations(np.ones((M, 1)), np.zeros(M))},
+        {"innovations": Innovations(np.full((M, 1), np.nan), np.ones(M))},
     ],
 )
 def test_damaged_autoregressions_are_refused(change):

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from omfb.core.conformal import quantile
+from omfb.core.factor.calibrate import refine_and_calibrate
 from omfb.core.factor.config import FactorConfig
+from omfb.core.factor.drift import end_fit
 from omfb.core.factor.finalize import finalize
 from omfb.core.factor.horizons import forecast
 from omfb.core.factor.predict import predict
 from omfb.core.factor.smoother import predict_in_time
 from omfb.core.factor.state import evolve
-from omfb.core.factor.step import step
+from omfb.core.factor.step import end_batch, step
 from omfb.core.factor.temporal import fit_temporal, update_temporal
 
 from .making import assert_identical, config, learned, leaves, table
@@ -53,7 +55,7 @@ def test_rows_in_random_order_have_none(rng, given):
     temporal = fit_temporal(learned(X, given), X).temporal
     assert not temporal.code_ar.any()
     assert not temporal.residual_ar.any()
-    assert temporal.series_weight.max() < 0.1
+    assert np.median(temporal.series_ar) < 0.1
 
 
 def test_neighbours_are_used_where_held_out_gaps_are_predicted_better(rng, given):
@@ -78,7 +80,6 @@ def test_a_feature_that_shares_nothing_is_bridged_from_its_own_values(rng, given
         for start in range(10 + 5 * i, n - 20, 60):
             shown[start : start + 4, i] = np.nan
     state = fit_temporal(learned(shown, given), shown)
-    assert state.temporal.series_weight[:, :8].max() < 0.01
     gone = np.isnan(shown)
     errors = predict_in_time(state, shown).mean - X
     assert np.std(errors[:, 8][gone[:, 8]]) < 0.4
@@ -162,9 +163,6 @@ def test_a_temporal_fit_ends_with_autoregressions_of_the_final_dictionary(rng, g
     """Finalizing is: all that other fits do, then the autoregressions, from the last rows."""
     _, X = series(rng, n=400)
     state = learned(X, given)
-    plain = evolve(state, config=FactorConfig(n_components=2))
-    first = finalize(
-        plain, lambda: (X, np.arange(200)), lambda: pytest.fail("rows are not temporal")
-    )
-    expected = fit_temporal(evolve(first, config=given), X[-200:])
+    first, trial = refine_and_calibrate(end_batch(state), X)
+    expected = fit_temporal(end_fit(evolve(first, pass_rows=0)), X[-200:], None, trial)
     assert_identical(finalize(state, lambda: (X, np.arange(200)), lambda: X[-200:]), expected)

@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from omfb.core.factor.hyper import Hyper
 from omfb.core.factor.univariate import (
     DISTANCES,
+    Series,
     away_from_mean,
     bridge_series,
     distance_classes,
+    fit_series,
     series_weight,
 )
 
@@ -20,23 +22,43 @@ from .making import table, temporal_state, whiten
 
 @given(
     seed=st.integers(0, 99), n=st.integers(1, 12), missing=st.sampled_from([0.2, 0.8]),
-    phi=st.sampled_from([0.0, 0.3, 0.9, 0.999]),
+    phi=st.sampled_from([0.0, 0.3, 0.9, 0.999]), noise=st.sampled_from([0.0, 0.1]),
 )  # fmt: skip
 @settings(max_examples=40, deadline=None)
-def test_a_bridged_series_is_the_gaussian_given_its_known_values(seed, n, missing, phi):
+def test_a_bridged_series_is_the_gaussian_given_its_known_values(seed, n, missing, phi, noise):
     X = table(seed, 80, 3)
     state = temporal_state(X, [0.5])
     rng = np.random.default_rng(seed)
     W = whiten(state, np.where(rng.random((n, 3)) < missing, np.nan, X[:n]))
-    found = bridge_series(state, W, np.full(3, phi), np.arange(len(W), dtype=float))
+    size = np.array([1.0, 2.0, 0.5])
+    series = Series(np.full(3, phi), np.full(3, noise), size)
+    found = bridge_series(state, W, series, np.arange(len(W), dtype=float))
     C = state.params.C
-    variance = 1.0 + np.sum(C[:, :-1] ** 2, axis=1)
     for i in range(3):
-        covariance = variance[i] * reference.ar_covariance(phi, n)
+        covariance = size[i] ** 2 * reference.noisy_covariance(phi, noise, n)
         means, variances = reference.condition(np.full(n, C[i, -1]), covariance, W[:, i])
         gone = np.isnan(W[:, i])
         np.testing.assert_allclose(found.mean[gone, i], means[gone], rtol=1e-6, atol=1e-8)
         np.testing.assert_allclose(found.std[gone, i], np.sqrt(variances)[gone], rtol=1e-6)
+
+
+@pytest.mark.parametrize(("phi", "ratio"), [(0.0, 0.0), (0.9, 0.0), (0.97, 3.0), (0.999, 1.0)])
+def test_series_are_estimated_with_their_noise(phi, ratio):
+    """`ratio` is the noise beside the variance of an innovation."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((2000, 4))
+    for t in range(1, len(X)):
+        X[t] += phi * X[t - 1]
+    X += np.sqrt(ratio) * rng.standard_normal(X.shape)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    state = temporal_state(X, [0.0])
+    series = fit_series(state, whiten(state, X), np.arange(len(X), dtype=float))
+    noise = ratio * (1.0 - phi**2)
+    next_one = (1.0 - series.noise) * series.ar  # the correlation of neighbours
+    np.testing.assert_allclose(next_one, phi / (1.0 + noise), atol=0.05)
+    if phi > 0.0:  # of white noise the two cannot be told apart
+        np.testing.assert_allclose(series.ar, phi, atol=0.015)
+        np.testing.assert_allclose(series.noise, noise / (1.0 + noise), atol=0.05)
 
 
 def test_neighbours_do_not_follow_a_spike():

@@ -10,7 +10,16 @@ from ..linalg.drift import COUNT, DOWN, MEMORY, RUNNING_VARIANCE, UNIT, UP, VARI
 from ..require import require
 from .drift import MOST_ALARMS
 from .hyper import Hyper
-from .state import Drift, FeaturePosterior, Horizons, Regressors, Seasons, State, Temporal
+from .state import (
+    Drift,
+    FeaturePosterior,
+    Horizons,
+    Innovations,
+    Regressors,
+    Seasons,
+    State,
+    Temporal,
+)
 from .univariate import DISTANCES
 
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
@@ -105,6 +114,13 @@ def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
     )  # fmt: skip
     require(temporal.last_value.shape in ((0,), (m,)), "last_value does not fit")  # of old files
     _check_floats(temporal, last_value=temporal.last_value.shape)
+    for name in ("series_noise", "series_size"):
+        shape = getattr(temporal, name).shape
+        require(shape in ((0,), (m,)), f"{name} does not fit")
+        _check_floats(temporal, **{name: shape})
+    noise, size = temporal.series_noise, temporal.series_size
+    require(bool(((noise >= 0.0) & (noise < 1.0)).all()), "series_noise is no share")
+    require(len(noise) == len(size) and bool((size > 0.0).all()), "series without a size")
     require(np.isfinite(temporal.last_time) and 0.0 < temporal.step < np.inf, "no step in time")
     if temporal.seasons is not None:
         _check_seasons(temporal.seasons, m, r)
@@ -115,6 +131,8 @@ def _check_temporal(temporal: Temporal, m: int, r: int) -> None:
     if temporal.horizons is not None:
         _check_horizons(temporal.horizons, m)
         require(len(temporal.last_value) == m, "last_value does not fit")
+    if temporal.innovations is not None:
+        _check_innovations(temporal.innovations, m)
     age = temporal.residual_age
     require(age.shape == (m,) and age.dtype == np.int64, "residual_age does not fit")
     for ar in (temporal.code_ar, temporal.residual_ar, temporal.series_ar):
@@ -153,6 +171,13 @@ def _check_horizons(horizons: Horizons, m: int) -> None:
     share = horizons.weight
     require(bool(((share >= 0.0) & (share <= 1.0)).all()), "a weight that is no share")
     require(bool((horizons.histogram >= 0.0).all()), "counts below zero")
+
+
+def _check_innovations(innovations: Innovations, m: int) -> None:
+    k = innovations.C.shape[-1]
+    require(k > 0, "innovations without factors")
+    _check_floats(innovations, C=(m, k), noise_std=(m,))
+    require(bool((innovations.noise_std > 0.0).all()), "innovations without noise")
 
 
 def _check_posterior(posterior: FeaturePosterior, m: int, R: int) -> None:

@@ -127,14 +127,22 @@ class Hyper:
     """Last rows that the autoregressions are estimated from."""
     max_ar: float = 0.999
     """Largest AR coefficient: a unit root would leave a gap's variance unbounded."""
-    ar_prior: tuple[float, float] = (20.0, 5.0)
-    """Uncorrelated pairs that shrink the AR coefficients of residuals and of series."""
+    ar_prior: float = 20.0
+    """Uncorrelated pairs that shrink the AR coefficients of residuals."""
+    ar_pairs: float = 50.0
+    """Entries that all series together count as in the autoregression of each."""
     temporal_gain: float = 0.005
     """Share by which an autoregression must lower the squared error of held-out gaps."""
     series_gain: float = 0.05
     """The same for a feature's own series beside the factors."""
     series_prior: float = 200.0
     """Held-out entries that the weight shared by all features counts as in that of one."""
+    innovation_components: int = 16
+    """Factors of the innovations of features' own series, at most."""
+    innovation_rounds: int = 10
+    """Variational rounds that they are estimated in."""
+    clip_innovations: float = 5.0
+    """Deviations that an innovation counts for at most: jumps say nothing of other features."""
     season_gain: float = 0.005
     """Share by which a cycle must lower the squared innovations of parts that were left out."""
     season_cost: float = 0.005

@@ -23,7 +23,7 @@ from .seasons import best_shift, season_of
 from .state import Seasons, State, Temporal, evolve
 from .stats import Matrix, Vector
 from .step import end_batch
-from .univariate import bridge_series, distance_classes
+from .univariate import bridge_series, distance_classes, series_of
 from .whiten import pattern_of
 
 # Rows whose systems are kept at a time.
@@ -81,7 +81,7 @@ def _predicted(state: State, rows: NDArray[Any], W: Matrix, clock: Clock, *, std
     made = codes @ state.params.C.T.astype(np.float64) + means
     size = np.sqrt(variances - 1.0 + remains) if std else np.zeros(1)
     if temporal.series_weight.any():
-        own = bridge_series(state, W, temporal.series_ar, clock.at_step)
+        own = bridge_series(state, W, series_of(state), clock.at_step, temporal.innovations)
         share = temporal.series_weight[distance_classes(missing), np.arange(W.shape[1])]
         made += share * (own.mean - made)
         size = size + share * (own.std - size)

@@ -270,6 +270,22 @@ class Horizons:
 
 
 @dataclass(frozen=True, slots=True)
+class Innovations:
+    """Factors of the innovations of features' own series (`innovations.py`).
+
+    Attributes
+    ----------
+    C : ndarray of shape (m, k)
+        Loadings in units of the noise.
+    noise_std : ndarray of shape (m,)
+        Deviations of what the factors leave of an innovation, over √(1 − φ²).
+    """
+
+    C: Matrix
+    noise_std: Vector
+
+
+@dataclass(frozen=True, slots=True)
 class Temporal:
     """How rows depend on those before them, and where the sequence stands.
 
@@ -293,6 +309,8 @@ class Temporal:
         The same of forecasts of one row.
     series_ar : ndarray of shape (m,)
         Coefficients of each feature's own series.
+    series_noise, series_size : ndarray of shape (m,)
+        The share of its variance that is noise, and its deviation.
     series_weight : ndarray of shape (n_distances, m)
         Weight of the feature's own series in a filled value (`univariate.py`).
     n_seen : int
@@ -313,6 +331,8 @@ class Temporal:
         Weights and widths of forecasts; None if there were too few rows for backtests.
     regressors : Regressors or None
         Known columns; all the rest is about what they leave. None if there are none.
+    innovations : Innovations or None
+        What innovations of the features' own series share; None if that does not help.
     """
 
     code_ar: Vector
@@ -334,6 +354,9 @@ class Temporal:
     seasons: Seasons | None = None
     horizons: Horizons | None = None
     regressors: Regressors | None = None
+    innovations: Innovations | None = None
+    series_noise: Vector = field(default_factory=_no_numbers)
+    series_size: Vector = field(default_factory=_no_numbers)
 
 
 @dataclass(frozen=True, slots=True)

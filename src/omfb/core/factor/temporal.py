@@ -18,6 +18,7 @@ from .calibrate import Trial
 from .clock import Clock, clock_of, even_clock, usual_step
 from .e_step import encode_rows
 from .horizons import backtested, filtered_at
+from .innovations import fit_innovations
 from .robust import clip_rows, outlier_limit
 from .seasons import find_seasons, season_of
 from .smoother import (
@@ -28,10 +29,18 @@ from .smoother import (
     predict_in_time,
     residuals,
 )
-from .state import Seasons, State, Temporal, evolve
+from .state import Innovations, Seasons, State, Temporal, evolve
 from .stats import Matrix, Vector
 from .step import end_batch
-from .univariate import DISTANCES, LARGEST_ERROR, away_from_mean, bridge_series, series_weight
+from .univariate import (
+    DISTANCES,
+    LARGEST_ERROR,
+    away_from_mean,
+    bridge_series,
+    fit_series,
+    series_of,
+    series_weight,
+)
 from .whiten import Whitened
 
 # Rows that give the last code and residuals.
@@ -79,8 +88,13 @@ def fit_temporal(
     chosen = _chosen(state, trial.state, seasons, rows, held_out, clock, step)
     if trial.state is not state:
         found = _estimated(state, W, clock, step, chosen.seasons and seasons)
+        again = None
+        if chosen.innovations is not None:
+            about = about_seasons(evolve(state, temporal=found))
+            season = season_of(found.seasons, clock.times)
+            again = _innovations(about, W - season, found.series_ar, clock)
         chosen = replace(
-            found, code_ar=found.code_ar * chosen.code_ar.any(),
+            found, innovations=again, code_ar=found.code_ar * chosen.code_ar.any(),
             residual_ar=found.residual_ar * chosen.residual_ar.any(),
             series_weight=chosen.series_weight, histogram=chosen.histogram,
         )  # fmt: skip
@@ -200,15 +214,26 @@ def _with_series(
     state: State, temporal: Temporal, filled: NDArray[Any], shown: NDArray[Any],
     truth: NDArray[Any], held_out: NDArray[np.bool_], clock: Clock,
 ) -> Temporal:  # fmt: skip
-    """With the weight of each feature's own series."""
-    params = state.params
+    """With the weight of each feature's own series, and factors of its innovations if they help."""
+    params, hyper = state.params, state.config.hyper
     season = season_of(temporal.seasons, clock.times)
     W = in_noise_units(state, shown) - season
     about = about_seasons(evolve(state, temporal=temporal))
-    own = bridge_series(about, W, temporal.series_ar, clock.at_step).mean + season
-    own = own * params.noise_std + params.center
-    own, shared = ((made - truth) / params.scale for made in (own, filled))
-    weight = series_weight(own, shared, held_out, np.isnan(shown), state.config.hyper)
+
+    def errors(found: Innovations | None) -> NDArray[Any]:
+        own = bridge_series(about, W, series_of(about), clock.at_step, found).mean + season
+        wrong: NDArray[Any] = (own * params.noise_std + params.center - truth) / params.scale
+        return wrong
+
+    shared, own = (filled - truth) / params.scale, errors(None)
+    found = _innovations(about, W, temporal.series_ar, clock)
+    if found is not None:
+        together = errors(found)
+        if _clipped_loss(together[held_out]) < (1.0 - hyper.series_gain) * _clipped_loss(
+            own[held_out]
+        ):
+            temporal, own = replace(temporal, innovations=found), together
+    weight = series_weight(own, shared, held_out, np.isnan(shown), hyper)
     return replace(temporal, series_weight=weight)
 
 
@@ -222,6 +247,12 @@ def _geometric_loss(errors: NDArray[Any]) -> float:
     counts = np.sum(~np.isnan(errors), axis=0)
     squares = np.nansum(errors**2, axis=0) / np.maximum(counts, 1)
     return float(np.exp(counts @ np.log(squares + LEAST_SQUARE) / counts.sum()))
+
+
+def _innovations(state: State, W: Matrix, series_ar: Vector, clock: Clock) -> Innovations | None:
+    """Factors of the innovations of rows W without their season."""
+    away = away_from_mean(state, W)[0]
+    return fit_innovations(away, series_ar, clock.at_step, state.config.hyper)
 
 
 def _errors_in_time(
@@ -289,12 +320,14 @@ def _estimated(
     codes = encode_rows(state, rows, limit=outlier_limit(state)).X
     E = residuals(state, W, codes)
     R, elapsed = params.C.shape[1], clock.elapsed[1:-1]
-    series = away_from_mean(state, W)[0]
+    series = fit_series(state, W, clock.at_step)
     return replace(
         _blank(state),
         code_ar=_ar_coefficients(codes[:, : R - 1], elapsed, 0.0, hyper.max_ar),
-        residual_ar=_ar_coefficients(E, elapsed, hyper.ar_prior[0], hyper.max_ar),
-        series_ar=_ar_coefficients(series, elapsed, hyper.ar_prior[1], hyper.max_ar),
+        residual_ar=_ar_coefficients(E, elapsed, hyper.ar_prior, hyper.max_ar),
+        series_ar=series.ar,
+        series_noise=series.noise,
+        series_size=series.size,
         step=step,
         last_time=float(clock.times[-1]),
         seasons=seasons,

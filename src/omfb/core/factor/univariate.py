@@ -11,13 +11,19 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..linalg.autoregression import bridge
+from ..linalg.autoregression import series_likelihoods, smooth
 from .hyper import Hyper
-from .state import Flags, State
+from .innovations import communality, shared_path
+from .state import Flags, Innovations, State
 from .stats import Matrix, Vector
 
 # Rows to the nearest known value from which on the series has another weight.
 DISTANCES = (1, 2, 3, 6, 12, 25)
+# What is tried: 1 − φ, and the noise beside an innovation's variance.
+SLACKS = (0.0, 0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.7, 1.0)
+NOISE_RATIOS = (0.0, 0.3, 1.0, 3.0, 10.0)
+# Entries that series are estimated from, at most: of more rows, the last ones.
+MOST_ENTRIES = 1 << 19
 # Held-out entries at a distance below which the weight is that of the next smaller distance.
 FEWEST = 100
 # No error counts as more deviations: a few spikes must not decide.
@@ -33,20 +39,83 @@ class Bridged(NamedTuple):
     std: Matrix
 
 
-def bridge_series(state: State, W: Matrix, series_ar: Vector, at_step: Vector) -> Bridged:
-    """Missing entries of rows W, in units of the noise, by each feature's own autoregression."""
-    away, size = away_from_mean(state, W)
-    means, remains = np.zeros_like(away), np.ones_like(away)
-    bridge(away, series_ar, at_step, means, remains)
-    return Bridged(means + _mean(state), np.sqrt(remains) * size)
+class Series(NamedTuple):
+    """Each feature's own series, an autoregression of order one that is observed with noise."""
+
+    ar: Vector
+    noise: Vector
+    """The noise's share of the variance."""
+    size: Vector
+    """Standard deviations, in units of the factors' noise."""
+
+
+def fit_series(state: State, W: Matrix, at_step: Vector) -> Series:
+    """The series of features from rows W, in units of the noise, by maximum likelihood.
+
+    All features together count as `ar_pairs` entries of each.
+    """
+    Z = away_from_mean(state, W)[0]
+    Z = Z[-max(MOST_ENTRIES // Z.shape[1], 2) :]
+    at_step, hyper = at_step[-len(Z) :], state.config.hyper
+    slack, ratio = (each.ravel() for each in np.meshgrid(SLACKS, NOISE_RATIOS, indexing="ij"))
+    phi = np.minimum(1.0 - slack, hyper.max_ar)
+    noise = ratio * (1.0 - phi**2)
+    noise /= 1.0 + noise
+    out = np.empty((Z.shape[1], len(phi), 2))
+    left = phi[:, None] ** np.diff(at_step)
+    series_likelihoods(Z, left, 1.0 - noise, noise, out)
+    counts = np.maximum(np.sum(~np.isnan(Z), axis=0), 1)
+    variances = np.maximum(out[..., 1] / counts[:, None], 1e-300)
+    loss = out[..., 0] + counts[:, None] * np.log(variances)
+    loss -= loss.min(axis=1, keepdims=True)
+    usual = hyper.ar_pairs * loss.sum(axis=0) / counts.sum()
+    best = np.argmin(loss + usual, axis=1)
+    size = np.sqrt(variances[np.arange(len(best)), best])
+    return Series(phi[best], noise[best], size)
+
+
+def series_of(state: State) -> Series:
+    """The series of the features of a state; files of older versions have no noise and sizes."""
+    temporal = state.temporal
+    assert temporal is not None
+    if len(temporal.series_size):
+        return Series(temporal.series_ar, temporal.series_noise, temporal.series_size)
+    return Series(temporal.series_ar, np.zeros(len(state.C)), marginal_sizes(state))
+
+
+def bridge_series(
+    state: State, W: Matrix, series: Series, at_step: Vector,
+    innovations: Innovations | None = None,
+) -> Bridged:  # fmt: skip
+    """Missing entries of rows W, in units of the noise, by each feature's own autoregression.
+
+    And by what its innovations share with those of others, if that is known.
+    """
+    away, share = away_from_mean(state, W)[0], np.zeros(W.shape[1])
+    path, unknown = np.zeros_like(away), np.zeros(len(away))
+    if innovations is not None:
+        path, unknown = shared_path(innovations, away, series.ar, at_step, state.config.hyper)
+        share = communality(innovations)
+    means, variances = np.zeros_like(away), np.zeros_like(away)
+    signal = (1.0 - series.noise) * (1.0 - share)
+    smooth(away - path, series.ar, signal, series.noise, at_step, means, variances)
+    of_signal = np.maximum(variances - series.noise, 0.0)
+    variances += of_signal * np.outer(unknown, share / (1.0 - share))
+    return Bridged(means + path + _mean(state), np.sqrt(variances) * series.size)
 
 
 def away_from_mean(state: State, W: Matrix) -> tuple[Matrix, Vector]:
     """Rows without the mean, clipped, and their marginal standard deviations."""
-    C = state.params.C[:, :-1].astype(np.float64)
-    size = np.sqrt(1.0 + np.einsum("ij,ij->i", C, C))
+    size = marginal_sizes(state)
     limit = state.config.hyper.clip_limit * size
     return np.clip(W - _mean(state), -limit, limit), size
+
+
+def marginal_sizes(state: State) -> Vector:
+    """Standard deviations of the features, in units of the noise."""
+    C = state.params.C[:, :-1].astype(np.float64)
+    sizes: Vector = np.sqrt(1.0 + np.einsum("ij,ij->i", C, C))
+    return sizes
 
 
 def series_weight(

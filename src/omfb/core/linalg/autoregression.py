@@ -140,3 +140,77 @@ def bridge(E, phi, at_step, means, variances):
                 means[t, i] = mean / both
                 variances[t, i] = (1.0 - u * u) * (1.0 - w * w) / both
             at = after
+
+
+@jit
+def accumulate(innovations, left):
+    """Turn innovations (n, m) into the autoregression that they make: g_t = ρ_t g_{t−1} + v_t.
+
+    `left` (n − 1, m) is ρ from each row to the next.
+    """
+    n, m = innovations.shape
+    for t in range(1, n):
+        for i in range(m):
+            innovations[t, i] += left[t - 1, i] * innovations[t - 1, i]
+
+
+@jit
+def series_likelihoods(Z, left, signal, noise, out):
+    """Fill out (m, q, 2) with Σ log F and Σ v² / F of each feature for q settings.
+
+    Innovations v with variance F are those of an autoregression observed with noise: `left`
+    (q, n − 1) is φ^Δ from each row to the next, `signal` and `noise` (q,) are the shares of the
+    two in a variance of 1.
+    """
+    n, m = Z.shape
+    mean, variance = np.empty(m), np.empty(m)
+    for s in range(left.shape[0]):
+        for i in range(m):
+            mean[i], variance[i] = 0.0, signal[s]
+            out[i, s, 0], out[i, s, 1] = 0.0, 0.0
+        for t in range(n):
+            rho = left[s, t - 1] if t > 0 else 0.0
+            fresh = signal[s] * (1.0 - rho * rho)
+            for i in range(m):
+                a, P = rho * mean[i], rho * rho * variance[i] + fresh
+                z = Z[t, i]
+                if z == z:
+                    F = P + noise[s]
+                    out[i, s, 0] += np.log(F)
+                    out[i, s, 1] += (z - a) ** 2 / F
+                    gain = P / F
+                    a, P = a + gain * (z - a), (1.0 - gain) * P
+                mean[i], variance[i] = a, P
+
+
+@jit
+def smooth(Z, phi, signal, noise, at_step, means, variances):
+    """Means and variances of missing entries (NaN in Z) of autoregressions observed with noise.
+
+    Kalman's filter forwards and the smoother of Rauch, Tung and Striebel backwards. `phi`, `signal`
+    and `noise` (m,) are each feature's coefficient, its variance and that of the noise. Without
+    noise it is `bridge`.
+    """
+    n, m = Z.shape
+    mean, variance = np.empty(n), np.empty(n)
+    for i in range(m):
+        a, P = 0.0, signal[i]
+        for t in range(n):
+            if t > 0:
+                rho = phi[i] ** (at_step[t] - at_step[t - 1])
+                a, P = rho * a, rho * rho * P + signal[i] * (1.0 - rho * rho)
+            z = Z[t, i]
+            if z == z:
+                gain = P / (P + noise[i])
+                a, P = a + gain * (z - a), (1.0 - gain) * P
+            mean[t], variance[t] = a, P
+        after, after_variance = mean[n - 1], variance[n - 1]
+        for t in range(n - 1, -1, -1):
+            if t < n - 1:
+                rho = phi[i] ** (at_step[t + 1] - at_step[t])
+                ahead = rho * rho * variance[t] + signal[i] * (1.0 - rho * rho)
+                gain = variance[t] * rho / ahead
+                after = mean[t] + gain * (after - rho * mean[t])
+                after_variance = variance[t] + gain * gain * (after_variance - ahead)
+            if Z[t, i] != Z[t, i]:
+                means[t, i], variances[t, i] = after, after_variance + noise[i]
