@@ -68,6 +68,34 @@ def test_a_storm_may_be_as_far_as_the_rest_of_the_row_predicts(state):
     np.testing.assert_allclose(np.delete(values, 3), np.delete(spike, 3))
 
 
+@FORMS
+def test_two_spikes_in_a_row_do_not_support_each_other_where_outliers_are_dropped(rng, form):
+    """The two best stations of six report the same wrong number: the others know of no storm."""
+    noise = np.array([0.3, 0.3, 0.05, 0.05, 0.3, 0.3])
+    state = learned(rng.normal(size=(600, 1)) + noise * rng.normal(size=(600, 6)), config(1))
+    row = np.full((1, 6), 0.1)
+    row[0, 2:4] = -1e4
+    believed = clip_rows(state, form(row)).entries.values
+    values = clip_rows(evolve(state, drop=True), form(row)).entries.values
+    limits = clip_limits(state)[2:4]
+    assert (-believed[2:4] > 1.5 * limits).all()
+    np.testing.assert_allclose(-values[2:4], limits)
+    np.testing.assert_array_equal(np.delete(values, [2, 3]), np.delete(believed, [2, 3]))
+
+
+def test_spikes_of_the_head_that_stand_alone_do_not_decide_units(rng):
+    """Up to a tenth of a column; heavy tails, which have no gap, are how the column is."""
+    X = rng.normal(size=(400, 12))
+    coded, heavy = X.copy(), X.copy()
+    coded[rng.random(X.shape) < 0.05] = -999.0
+    heavy[:, :6] = rng.standard_t(2, (400, 6))
+    for table, alone in ((coded, True), (heavy, False), (X, False)):
+        first = init(table, config(4))
+        assert first.outliers.drop == alone
+        deviations = (X if alone else table).std(axis=0, ddof=1)
+        np.testing.assert_allclose(first.params.scale, deviations, rtol=0.1)
+
+
 def test_entries_within_the_limit_stay_to_the_last_bit(state, rng):
     rows = rng.normal(size=(50, 20))
     assert np.abs(whiten(state, rows)).max() < state.config.hyper.clip_limit

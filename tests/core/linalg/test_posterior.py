@@ -90,7 +90,7 @@ def test_a_spike_counts_as_missing(seed, feature, sign):
 
 
 def test_a_row_with_many_outliers_keeps_all_of_them():
-    """It shows something new; at most one in twenty entries is dropped, and one or two more."""
+    """It shows something new; at most a quarter of the entries is dropped, and one more."""
     C, Sigma, shares, Y = problem(2, n=1, m=40, missing=0.0)
     rng = np.random.default_rng(0)
     for count, kept in ((3, False), (12, True)):
@@ -106,6 +106,19 @@ def test_a_row_with_many_outliers_keeps_all_of_them():
         else:
             assert set(np.flatnonzero(gone[0])) == set(at)
         assert gone.sum() <= 1 + 40 // FEW_OF
+
+
+def test_a_spike_that_makes_its_own_code_counts_as_missing():
+    """Two other entries hardly speak of the code, so it follows the spike and leaves no residual.
+
+    Only the prior, of which the code is far, shows that the spike is an outlier.
+    """
+    C, shares = np.array([[9.0, 0.0], [0.1, 0.0], [0.1, 0.0]]), np.ones(3)
+    Y = np.array([[-110.0, 0.3, -0.2]])
+    X, *_, residual, _, gone = coded(C, np.zeros((2, 2)), shares, Y, limit=6.0)
+    assert gone.tolist() == [[True, False, False]]
+    assert abs(X[0, 0]) < 0.1
+    assert residual[0] < 1.0
 
 
 def test_rows_after_one_with_outliers_do_not_inherit_its_system():

@@ -23,6 +23,7 @@ from ..weighted import WeightedRows, values_of
 from .config import FactorConfig
 from .features import ROUNDING, constant_features, integer_features
 from .holdout import held_out_of_head, sample_masks
+from .hyper import Hyper
 from .schedule import batch_rows, fading, update_rows
 from .state import Batch, Features, Flags, Holdout, Outliers, Params, Schedule, State
 from .stats import Matrix, Stats, Vector, inverse
@@ -33,12 +34,9 @@ HEAD_BYTES = 1 << 23
 SAFE_SIZE = 1e100
 # Units are not below this: they are divided by.
 LEAST_UNIT = 1e-301
-# Deviations that make a feature suspect of spikes, and the largest share of its entries that are
-# spikes; more of them are how the feature is.
-SUSPECT, MOST_SPIKES = 6.0, 0.03
-# How many times as far off as all others spikes stand alone, and the votes on dropping outliers
-# that this counts for: number, sum and squares.
-GAP = 2.5
+# Deviations that make a feature suspect of spikes, the share of its entries that these are at most,
+# and how many times as far off as all others they are: heavy tails have no such gap.
+SUSPECT, MOST_SPIKES, GAP = 3.0, 0.1, 2.5
 # Features that must have enough entries to say what others are like.
 LEAST_INFORMATIVE = 5
 # Deviations from the expected mean beyond which few entries are taken as they are, and the share of
@@ -100,8 +98,8 @@ def init(
     center, scale = _units(values, seen, config, weights)
     spikes, alone = np.zeros_like(seen), False
     if config.robust:
-        spikes, alone = _spikes(values, seen, center, scale, config)
-    if spikes.any():
+        spikes, alone = _spikes(values, seen, center, scale, config.hyper)
+    if alone:
         has_missing, seen = True, seen & ~spikes
         center, scale = _units(values, seen, config, weights)
     n_rows = len(values) if given is None else float(given.weights.sum())
@@ -253,29 +251,36 @@ def _shrunk_means(
 
 
 def _spikes(
-    rows: Matrix, seen: Flags, center: Vector, unit: Vector, config: FactorConfig
+    rows: Matrix, seen: Flags, center: Vector, unit: Vector, hyper: Hyper
 ) -> tuple[Flags, bool]:
     """Entries of the head so far off that they would decide the units of their features.
 
-    Looked for where a feature has entries many deviations off, and measured by its median absolute
-    deviation, which they do not change. Many of them are no spikes but how the feature is. Also
-    returns whether they stand alone: heavy tails have no gap between what is far and the rest.
+    Measured by the median absolute deviation, which they do not change. Only those that stand alone
+    count: many of them, or ever fewer the farther off, are how the feature is. Also returns whether
+    there are any.
     """
-    limit = config.hyper.spike_limit
-    spikes, gaps = np.zeros(seen.shape, bool), []
+    spikes = np.zeros(seen.shape, bool)
     with np.errstate(invalid="ignore", over="ignore"):
         known = rows if seen.all() else np.where(seen, rows, center)
         highest = np.maximum(known.max(axis=0) - center, center - known.min(axis=0)) / unit
         suspect = np.flatnonzero(highest > SUSPECT)
-        for i in suspect.tolist():
-            away = np.abs(rows[:, i] - np.median(rows[seen[:, i], i]))
-            usual = 1.4826 * float(np.median(away[seen[:, i]]))
-            far = seen[:, i] & (away > limit * usual)
-            if usual > 0.0 and far.sum() <= MOST_SPIKES * seen[:, i].sum():
-                spikes[:, i] = far
-                if far.any():
-                    gaps.append(away[far].min() / away[seen[:, i] & ~far].max())
-    return spikes, bool(gaps and np.median(gaps) > GAP)
+        usable = seen[:, suspect]
+        middle = _medians(rows[:, suspect], usable)
+        away = np.where(usable, np.abs(rows[:, suspect] - middle), 0.0)
+        usual = 1.4826 * _medians(away, usable)
+        far = (away > hyper.spike_limit * usual) & (usual > 0.0)
+        nearest = np.where(far, away, np.inf).min(axis=0)
+        gap = nearest > GAP * np.where(far, 0.0, away).max(axis=0)
+        few = far.sum(axis=0) <= MOST_SPIKES * usable.sum(axis=0)
+    spikes[:, suspect] = far & gap & few
+    return spikes, bool(spikes.any())
+
+
+def _medians(rows: Matrix, seen: Flags) -> Vector:
+    """The (upper) median of what is seen of each column."""
+    ordered = np.sort(np.where(seen, rows, np.inf), axis=0)
+    middle = np.minimum(seen.sum(axis=0) // 2, len(rows) - 1)
+    return np.asarray(ordered[middle, np.arange(rows.shape[1])], np.float64)
 
 
 def _directions(

@@ -4,7 +4,9 @@
 entry could be a thousand deviations off, and would turn codes and dictionary towards itself. So
 entries are clipped at `clip_limit` marginal standard deviations. That is still far, so the noise
 grows, and after some such entries they are within the limit. A storm that many stations report is
-no outlier: an entry may reach `clip_agreement` times what the rest of its row predicts.
+no outlier: an entry may reach `clip_agreement` times what the rest of its row predicts. Where
+outliers are dropped, two in a row may support each other: there, entries beyond the limit that are
+fewer than half of their row have no say.
 
 *Dropping.* Where tails are heavy, held-out entries vote: each is predicted from a code with and
 without the entries beyond `outlier_limit` predictive deviations. If dropping wins clearly, such
@@ -52,14 +54,14 @@ def clip_rows(
     if limits is None or not any_beyond(values, limits):
         return rows
     at, features = np.nonzero(np.abs(values) > limits)
-    which, owners = np.unique(at, return_inverse=True)
+    which, row_of = np.unique(at, return_inverse=True)
     some, seen = values[which], None if rows.seen is None else rows.seen[which]
     counts = np.full(len(which), X.shape[1]) if seen is None else seen.sum(axis=1)
     given = values[at, features].astype(np.float64)
-    far = _Far(owners, features, given, limits[features])
+    far = _Far(row_of, features, given, limits[features])
 
     def with_far(now: Vector) -> Whitened:
-        some[owners, features] = now
+        some[row_of, features] = now
         return Whitened(m, some, seen, counts)
 
     values[at, features] = _clipped(state, far, with_far)
@@ -77,7 +79,7 @@ def clip_entries(state: State, rows: Rows, precisions: Vector | None = None) -> 
     if len(at) == 0:
         return rows
     lies_in = np.searchsorted(rows.starts, at, side="right") - 1
-    which, owners = np.unique(lies_in, return_inverse=True)
+    which, row_of = np.unique(lies_in, return_inverse=True)
     values = rows.values.astype(np.float64)
     clipped = Rows(rows.starts, rows.features, values)
 
@@ -86,7 +88,7 @@ def clip_entries(state: State, rows: Rows, precisions: Vector | None = None) -> 
         some = clipped.take(which)
         return Whitened(len(state.params.C), None, None, np.diff(some.starts), some)
 
-    far = _Far(owners, rows.features[at], values[at], limits[at])
+    far = _Far(row_of, rows.features[at], values[at], limits[at])
     values[at] = _clipped(state, far, with_far)
     return clipped
 
@@ -108,25 +110,50 @@ class _Far(NamedTuple):
 
 
 def _clipped(state: State, far: _Far, with_far: Callable[[Vector], Whitened]) -> Vector:
-    """Values of entries beyond the limit; `with_far` gives their rows with these values.
+    """Values of entries beyond the limit; `with_far` gives their rows with these values."""
+    sizes, sign = np.abs(far.given), np.sign(far.given)
+    limits = _agreed_limits(state, far, with_far)
+    if state.outliers.drop:
+        rows = with_far(sign * np.minimum(sizes, far.limits))
+        few = (2 * np.bincount(far.owners) < rows.counts)[far.owners]
+        if few.any():
+            predicted = _predicted_by_others(state, far.owners[few], far.features[few], rows)
+            most = state.config.hyper.clip_agreement * predicted * sign[few]
+            limits[few] = np.maximum(far.limits[few], most)
+    return sign * np.minimum(sizes, limits)
+
+
+def _agreed_limits(state: State, far: _Far, with_far: Callable[[Vector], Whitened]) -> Vector:
+    """How far entries may be off by the rest of their rows, among it others that are far off.
 
     Leave-one-out, an entry w is predicted as w − (w − cᵀx) / (1 − cᵀ A⁻¹ c).
     """
-    owners, features, given, limits = far
+    row_of, features, given, limits = far
     sizes, sign = np.abs(given), np.sign(given)
     C = state.coding[features].astype(np.float64)
     agreement, limit = state.config.hyper.clip_agreement, limits
     for _ in range(ROUNDS):
         clipped = sign * np.minimum(sizes, limit)
         codes = encode_rows(state, with_far(clipped), keep_covariances=True)
-        predicted = np.einsum("ij,ij->i", C, codes.X[owners])
-        A = codes.covariances[np.minimum(owners, len(codes.covariances) - 1)]
+        predicted = np.einsum("ij,ij->i", C, codes.X[row_of])
+        A = codes.covariances[np.minimum(row_of, len(codes.covariances) - 1)]
         leverage = np.einsum("ij,ijk,ik->i", C[:, :-1], A, C[:, :-1])
         left_out = clipped - (clipped - predicted) / (1.0 - np.minimum(leverage, MOST_LEVERAGE))
         before, limit = limit, np.maximum(limit, agreement * left_out * sign)
         if np.all(np.minimum(limit, sizes) == np.minimum(before, sizes)):
             break
-    return sign * np.minimum(sizes, limit)
+    return limit.copy()
+
+
+def _predicted_by_others(
+    state: State, row_of: NDArray[np.int64], features: NDArray[Any], rows: Whitened
+) -> Vector:
+    """What rows without these entries predict of them."""
+    m, entries = len(state.params.C), rows.entries
+    at = m * np.repeat(np.arange(len(rows)), np.diff(entries.starts)) + entries.features
+    codes = encode_rows(state, rows.without(np.isin(at, m * row_of + features)))
+    C = state.coding[features].astype(np.float64)
+    return np.asarray(np.einsum("ij,ij->i", C, codes.X[row_of]), np.float64)
 
 
 def update_outlier_policy(state: State) -> State:

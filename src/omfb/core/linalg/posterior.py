@@ -21,7 +21,9 @@ from .observed import observed_gram, project
 from .small import dot, invert, multiply
 
 # Outliers are few: at most one in so many entries of a row, and one; or two.
-FEW_OF = 20
+FEW_OF = 4
+# Largest share of its own prediction that an entry makes, for what divides by the rest.
+MOST_LEVERAGE = 1.0 - 1e-9
 
 
 @jit
@@ -79,7 +81,8 @@ def code_rows(
             for j in range(r):
                 free += H[i, j] * A[i, j]
         n_seen = seen.shape[0]
-        if limit is not None and left > limit * limit * 0.5:
+        # Without one of its entries, left + xᵀx is less by the square of how far off that is.
+        if limit is not None and left + dot(x[:r], x[:r]) > limit * limit * 0.5:
             n_dropped, left, free = drop_outliers(
                 C, seen, y, x, H, u, errors, limit, left, free, dropped[begin:end]
             )
@@ -122,6 +125,9 @@ def same(a, b):
 def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
     """Drop entries beyond the limit from a row's code, the largest first.
 
+    Several outliers hide each other, and make others seem far off. So more are dropped than may
+    be, and those that the rest predicts after all come back.
+
     Changes the code x and the inverse H in place, marks what was dropped, and returns how many
     that were, the residual energy and the degrees of freedom that the code takes of the others. A
     row in which many entries are far off shows something new: then all of them are believed.
@@ -130,20 +136,30 @@ def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
     count, most = 0, 1 + max(1, seen.shape[0] // FEW_OF)
     x_before, H_before = x.copy(), H.copy()
     left_before, free_before = left, free
-    while True:
-        left = residuals(C, seen, y, x, dropped, errors)
-        at, lever = farthest(C, seen, H, u, errors, limit)
-        if at < 0:
-            return count, left, max(free, 0.0)
-        if count == most:
-            break
-        for i in range(r):
-            x[i] -= u[i] * errors[at] / (1.0 - lever)
-            for j in range(r):
-                H[i, j] += u[i] * u[j] / (1.0 - lever)
-        dropped[at] = True
-        free -= lever
-        count += 1
+    at, tried = 0, max(most, seen.shape[0] // 2)
+    while at >= 0 and count <= tried:
+        residuals(C, seen, y, x, errors)
+        at, lever = farthest(C, seen, H, u, errors, limit, dropped)
+        if at >= 0 and count < tried:
+            without(x, H, u, errors[at], lever)
+            dropped[at] = True
+            free -= lever
+        count += at >= 0
+    back = 0 if count <= tried else -1  # -1: some outliers are left
+    while back >= 0 and count > 0:
+        residuals(C, seen, y, x, errors)
+        back, lever = nearest(C, seen, H, u, errors, limit, dropped)
+        if back >= 0:
+            without(x, H, u, -errors[back], -lever)
+            dropped[back] = False
+            free += lever / (1.0 + lever)
+            count -= 1
+    if count <= most:
+        residuals(C, seen, y, x, errors)
+        left = 0.0
+        for s in range(seen.shape[0]):
+            left += 0.0 if dropped[s] else errors[s] * errors[s]
+        return count, left, max(free, 0.0)
     for i in range(r):
         x[i] = x_before[i]
         for j in range(r):
@@ -154,35 +170,64 @@ def drop_outliers(C, seen, y, x, H, u, errors, limit, left, free, dropped):
 
 
 @inner_jit
-def residuals(C, seen, y, x, dropped, errors):
-    """Residuals of the entries that were not dropped, zero for the others; returns their energy."""
-    total = 0.0
-    for s in range(seen.shape[0]):
-        errors[s] = 0.0 if dropped[s] else y[s] - dot(C[seen[s]], x)
-        total += errors[s] * errors[s]
-    return total
+def without(x, H, u, error, lever):
+    """The code and A⁻¹ without an entry; with it if error and lever are negated."""
+    for i in range(H.shape[0]):
+        x[i] -= u[i] * error / (1.0 - lever)
+        for j in range(H.shape[0]):
+            H[i, j] += np.sign(lever) * u[i] * u[j] / (1.0 - lever)
 
 
 @inner_jit
-def farthest(C, seen, H, u, errors, limit):
+def residuals(C, seen, y, x, errors):
+    """Residuals of a row's entries."""
+    for s in range(seen.shape[0]):
+        errors[s] = y[s] - dot(C[seen[s]], x)
+
+
+@inner_jit
+def farthest(C, seen, H, u, errors, limit, dropped):
     """The entry farthest from what the others say, if beyond the limit, else −1; and cᵀA⁻¹c.
 
-    Leaves A⁻¹c in u. An entry with a residual below half of the limit is not looked at: it would
-    have to make three quarters of its own code.
+    Leaves A⁻¹c in u.
     """
-    r = H.shape[0]
     best, chosen, lever = limit, -1, 0.0
-    for again in range(2):  # the second time to make u of the one that was chosen
-        for s in range(seen.shape[0]):
-            if (again == 0 and abs(errors[s]) > 0.5 * limit) or (again == 1 and s == chosen):
-                c = C[seen[s]]
-                for i in range(r):
-                    u[i] = dot(H[i], c[:r])
-                own = min(dot(u, c[:r]), 0.98)
-                size = abs(errors[s]) / np.sqrt(1.0 - own)
-                if size > best:
-                    best, chosen, lever = size, s, own
+    for s in range(seen.shape[0]):
+        if not dropped[s]:
+            own = min(leverage(C[seen[s]], H, u), MOST_LEVERAGE)
+            size = abs(errors[s]) / np.sqrt(1.0 - own)
+            if size > best:
+                best, chosen, lever = size, s, own
+    if chosen >= 0:
+        leverage(C[seen[chosen]], H, u)
     return chosen, lever
+
+
+@inner_jit
+def nearest(C, seen, H, u, errors, limit, dropped):
+    """The dropped entry nearest to what the others say, if within the limit, else −1; and cᵀA⁻¹c.
+
+    Leaves A⁻¹c in u.
+    """
+    best, chosen, lever = limit, -1, 0.0
+    for s in range(seen.shape[0]):
+        if dropped[s]:
+            own = leverage(C[seen[s]], H, u)
+            size = abs(errors[s]) / np.sqrt(1.0 + own)
+            if size <= best:
+                best, chosen, lever = size, s, own
+    if chosen >= 0:
+        leverage(C[seen[chosen]], H, u)
+    return chosen, lever
+
+
+@inner_jit
+def leverage(c, H, u):
+    """cᵀA⁻¹c; leaves A⁻¹c in u."""
+    r = H.shape[0]
+    for i in range(r):
+        u[i] = dot(H[i], c[:r])
+    return dot(u, c[:r])
 
 
 @jit
