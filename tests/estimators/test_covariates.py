@@ -173,6 +173,21 @@ def test_streams_learn_with_covariates_however_they_are_cut(table, tmp_path):
     assert np.sqrt(np.mean(error**2)) < 0.8 * _errors(table, SENSORS, None)[1]
 
 
+def test_covariates_are_known_by_name_when_features_before_them_are_dropped(table):
+    known = _with_gaps(table).drop(columns="junk")
+    known.iloc[500:, 0] = np.nan
+    model = OMFBImputer(covariates=["holiday"], drop_after=200, random_state=0)
+    model.partial_fit(known)
+    assert list(model.feature_names_in_) == [*SENSORS[1:], "holiday"]
+    given = table[["holiday"]]
+    made = model.forecast(AHEAD, covariates=given)
+    np.testing.assert_array_equal(made["holiday"], given["holiday"][N:])
+    error = (made - table[N:])[SENSORS[1:]].to_numpy()
+    assert np.sqrt(np.mean(error**2)) < 0.8 * _errors(table, SENSORS, None)[1]
+    with pytest.raises(ValueError, match="column 'holiday'"):
+        model.partial_fit({"b": 1.0})
+
+
 def test_backtests_give_covariates_to_forecasts(table):
     rows = table.drop(columns="junk")
     with_it = OMFBImputer(covariates=["holiday"], random_state=0).backtest(rows, 12, 4)

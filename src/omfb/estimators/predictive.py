@@ -82,8 +82,6 @@ class PredictiveFactorizer(WeightedFactorizer, ChangingFeaturesFactorizer, Forec
     ) -> FactorConfig:
         assert isinstance(config, FactorConfig)
         positions = positions_of(checked_covariates(self.covariates), names, n_features)
-        if positions is not None and self.drop_after is not None:
-            raise ValueError("drop_after and covariates cannot be used together.")
         if not config.temporal:
             if positions is not None:
                 raise ValueError(

@@ -7,7 +7,7 @@ features there are. How much the others fade is kept as one number (`Batch.count
 batch ends.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -137,6 +137,12 @@ def _taken(array: Matrix | None, name: str, which: NDArray[Any]) -> Any:
     return array[which] if name in FEATURES_FIRST else array[..., which]
 
 
+def _moved(known: tuple[int, ...], kept: NDArray[np.int64]) -> str | None:
+    """Where covariates, which are never dropped, stand among the features that are kept."""
+    at = np.searchsorted(kept, known).tolist()
+    return " ".join(map(str, at)) if at else None
+
+
 def without_features(state: State, kept: NDArray[np.int64]) -> State:
     """The state without all but some features, in their order.
 
@@ -149,7 +155,10 @@ def without_features(state: State, kept: NDArray[np.int64]) -> State:
     share = float(found["counts"].sum()) / max(float(counts.sum()), 1e-300)
     n_entries = min(round(schedule.n_entries * share), schedule.n_seen * len(kept))
     found = {name: None if array is None else array.copy() for name, array in found.items()}
-    after = evolve(state, **found, n_entries=n_entries, temporal=None, posterior=None)
+    config = replace(state.config, covariates=_moved(state.config.known, kept))
+    after = evolve(
+        state, **found, n_entries=n_entries, temporal=None, posterior=None, config=config
+    )
     after = evolve(after, G=gram(after.coding))
     most = state.config.components_for(len(kept))
     if after.n_components <= most:
