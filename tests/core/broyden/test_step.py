@@ -8,6 +8,7 @@ import scipy.sparse
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from omfb.core.broyden import mini_batch
 from omfb.core.broyden import runs as run
 from omfb.core.broyden import step as broyden
 from omfb.core.broyden.config import BroydenConfig
@@ -380,3 +381,25 @@ def test_infinity_is_refused_wherever_it_stands(rng, sparse, batch_size, value):
     with pytest.raises(ValueError, match="X contains infinity"):
         broyden.step(state, as_sparse(Y) if sparse else Y)
     assert frozen(state) == before
+
+
+@pytest.mark.parametrize("holes", [0.0, 0.1])
+@pytest.mark.parametrize(
+    "given",
+    [{"forget_factor": 0.9}, {"smooth": 0.4}, {"alpha": 0.1}, {"positive_code": True}],
+    ids=str,
+)
+def test_mini_batches_of_few_features_are_learned_as_others_are(monkeypatch, given, holes):
+    """Their rounds are made with the dictionary, not in reduced space."""
+    rng = np.random.default_rng(0)
+    X = rng.random((60, 2)) @ rng.random((2, 8)) + 0.1 * rng.random((60, 8))
+    X[rng.random(X.shape) < holes] = np.nan
+    found = []
+    for narrow in (True, False):
+        monkeypatch.setattr(mini_batch, "is_narrow", lambda state, narrow=narrow: narrow)
+        state = broyden.init(X, 3, BroydenConfig(batch_size=20, **given), init="random", seed=0)
+        for _ in range(3):
+            state, codes, info = broyden.step(state, X, reuse=True)
+        found.append((state.C, state.G, state.S, codes, info.residual, info.energy))
+    for mine, others in zip(*found, strict=True):
+        np.testing.assert_allclose(mine, others, rtol=1e-8, atol=1e-10)
