@@ -24,6 +24,7 @@ __all__ = ["AnomalyDetector", "FactorAnalysis", "Imputer"]
 Row = Mapping[Any, Any]
 # Rows after which the first dictionary is final: until then, each answer makes it anew.
 WARM_UP = 100
+TEXT = frozenset({str})
 
 
 class _Model:
@@ -56,29 +57,26 @@ class _Model:
 
     @property
     def _fitted(self) -> bool:
-        return hasattr(self._model, "n_features_in_")
+        return "_learner" in self._model.__dict__
 
     def _learn(self, rows: list[Row]) -> None:
         named = [_by_text(row) for row in rows if row]
         if not named:
             return
-        if not self._fitted or any(map(self._has_news, named)):
+        model = self._model
+        learner = model.__dict__.get("_learner")
+        if learner is None or any(not learner.names.has_all(row.keys()) for row in named):
             # The order of keys must not matter, and it is that of new features.
             named = [dict(sorted(row.items())) for row in named]
-        model = self._model
-        young = not self._fitted or model.n_samples_seen_ < WARM_UP
-        model.partial_fit(named)
+        young = learner is None or learner.n_seen < WARM_UP
+        model.partial_fit(named if len(named) > 1 else named[0])
         if young and model.n_samples_seen_ >= WARM_UP:
             model.learner_.close_head()
-
-    def _has_news(self, row: Row) -> bool:
-        names = self._model.learner_.feature_names
-        return names is None or len(row) != len(names)
 
 
 def _by_text(row: Row) -> Row:
     """The row with text for keys, as features have names."""
-    if all(type(key) is str for key in row):
+    if TEXT.issuperset(map(type, row)):
         return row
     return {str(key): value for key, value in row.items()}
 
@@ -176,7 +174,9 @@ class Imputer(_Model, base.MiniBatchTransformer):  # type: ignore[misc]
 
 
 def _with_keys(row: Row, filled: dict[str, Any]) -> dict[Any, Any]:
-    """The filled row with the keys of the given one."""
+    """The filled row with the keys of the given one, which come first."""
+    if TEXT.issuperset(map(type, row)):
+        return filled
     rest = dict(filled)
     given = {key: rest.pop(str(key)) for key in row}
     return {**given, **rest}

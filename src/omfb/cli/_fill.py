@@ -97,6 +97,14 @@ class Filler:
         """One row (1, n_features) that is filled as soon as it has come."""
         return self._with_extra(row, self._one(row, self._checked(time)))
 
+    def add_features(self, names: list[str]) -> None:
+        """Let rows to come have more features."""
+        from ..learner.row_blocks import widened
+
+        self.model.add_features(names)
+        if self._before is not None:
+            self._before = [widened(row, len(names)) for row in self._before]
+
     def _checked(self, time: float | None) -> float | None:
         """The time of the next row; None, from then on, if it is missing or goes back."""
         if time is None or not self._in_order:

@@ -21,10 +21,11 @@ class Filter:
     """
 
     def __init__(
-        self, source: "PipeSource", filler: Filler, saver: "Checkpoints", stop: StopSignal
-    ) -> None:
+        self, source: "PipeSource", filler: Filler, saver: "Checkpoints", stop: StopSignal,
+        new_features: str = "ignore",
+    ) -> None:  # fmt: skip
         self._source, self._filler, self._saver = source, filler, saver
-        self._stop = stop
+        self._stop, self._new_features = stop, new_features
         self._done = 0
         self._lines = source.lines.header_lines
         self._saved = 0
@@ -68,11 +69,15 @@ class Filter:
         if form.is_blank(line):
             self._lines += 1
             return line
+        before = self._filler.model.snapshot()
         try:
+            new = self._widen(line)
             row = self._source.parse_line(line, self._done, self._lines)
         except DataError:
             self._save()
             raise
+        if new:
+            self._filler.add_features(new)
         which = np.flatnonzero(np.isnan(row[0]))
         names = self._filler.further_names
         time = self._time(line)
@@ -80,6 +85,7 @@ class Filter:
             try:
                 filled, further = self._filler.one(row, time)
             except UnknownCovariateError as error:
+                self._filler.model.restore(before)
                 self._save()
                 raise UnknownCovariateError(self._done, error.feature, error.names) from None
             which = which[~np.isnan(filled[0, which])]
@@ -90,6 +96,24 @@ class Filter:
         self._done += 1
         self._lines += 1
         return line
+
+    def _widen(self, line: bytes) -> list[str]:
+        """Let the source read the names that a line brings, if it may; return them."""
+        from ..formats.ndjson import JsonLines
+        from ..streams import DataError
+
+        form = self._source.lines
+        if self._new_features == "ignore" or not isinstance(form, JsonLines):
+            return []
+        new = form.new_names(line)
+        if new and self._new_features == "error":
+            raise DataError(
+                f"{self._source.name}: row {self._done + 1}: {new[0]!r} is no feature of the model "
+                f"(--new-features error)."
+            )
+        if new:
+            self._source.lines = form.with_names(new)
+        return new
 
     def _time(self, line: bytes) -> float | None:
         """When the row of a line came; None if there is no such column."""

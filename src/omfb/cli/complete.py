@@ -76,6 +76,16 @@ def complete(
         bool, typer.Option("--no-robust", help="Take no value for an outlier.")
     ] = False,
     learn: Annotated[bool, typer.Option("--learn", help="Learn from each row, too.")] = False,
+    new_features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="add|error|ignore",
+            help="With --learn and a pipe of NDJSON (- for both), what to do with keys of numbers "
+            "that the model does not know: learn them as new features, stop, or leave them "
+            "(default).",
+            show_default=False,
+        ),
+    ] = None,
     checkpoint: Checkpoint = None,
     every: Every = None,
     resume: Annotated[
@@ -119,6 +129,7 @@ def complete(
         raise UsageError("--resume continues a pipe (- for both); files are filled as a whole")
     if report == PIPE and output == PIPE:
         raise UsageError("--report - and the table cannot both be printed: name a file for one")
+    _check_new_features(new_features, learn and both and report is None)
     left = LeftEmpty(max_gap, max_std)
     extra = ExtraColumns(std, interval, report is not None, left.any)
     refuse_overwriting([data, model], [output, checkpoint, None if report == PIPE else report])
@@ -137,6 +148,8 @@ def complete(
             raise UsageError(
                 f"{source.name}: nothing is missing, as the model was fitted with --absent zero"
             )
+        if new_features is not None:
+            _check_takes_features(loaded, source)
         in_order = _in_order(loaded, source, quiet)
         filling = loaded.learner if in_order or learn else loaded.out_of_time()
         left.prepare(source, filling)
@@ -150,7 +163,8 @@ def complete(
                 from ._pipe import Filter
 
                 assert isinstance(source, PipeSource)
-                Filter(source, filler, saver, stop).run(_rows_seen(start) if saver.exists else 0)
+                pipe = Filter(source, filler, saver, stop, new_features or "ignore")
+                pipe.run(_rows_seen(start) if saver.exists else 0)
             else:
                 _complete_file(source, filler, output)
         if not both:
@@ -181,6 +195,31 @@ def _check_names(source: "TableSource", further: list[str]) -> None:
     for name in further:
         if name in known:
             raise UsageError(f"{source.name} has a column {name!r} already: rename it")
+
+
+def _check_new_features(value: str | None, is_possible: bool) -> None:
+    """Refuse the option where it is no choice, or would do nothing."""
+    if value is None:
+        return
+    if value not in ("add", "error", "ignore"):
+        raise UsageError(f"--new-features must be add, error or ignore, not {value[:80]!r}")
+    if not is_possible:
+        raise UsageError(
+            "--new-features is for --learn and a pipe (- for both), and not with --report"
+        )
+
+
+def _check_takes_features(model: ModelOfFile, source: "TableSource") -> None:
+    """Refuse data whose rows all have the same columns, and models with a fixed number of them."""
+    from ..formats.ndjson import JsonLines
+
+    lines = getattr(source, "lines", None)
+    if not isinstance(lines, JsonLines) or lines.feature_names is None:
+        raise UsageError(
+            f"--new-features is for objects with keys (NDJSON), and {source.name} holds none"
+        )
+    if "new_features" not in model.estimator.get_params():
+        raise UsageError("--new-features: a model of --estimator omfb has a fixed number of them")
 
 
 def _rows_seen(checkpoint: Path) -> int:

@@ -20,6 +20,7 @@ from ._errors import (
     usage_errors,
 )
 from ._estimators import DEFAULT, new_estimator
+from ._named import check_named, learn_named, report_named
 from ._options import (
     Checkpoint,
     DataFiles,
@@ -257,6 +258,23 @@ def fit(
             rich_help_panel=CLUSTER,
         ),
     ] = None,
+    new_features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="add|error|ignore",
+            help="Learn the objects of NDJSON, of a file or a pipe, one by one in their order: a "
+            "key that none had before is a new feature, an error, or left out.",
+            show_default=False,
+        ),
+    ] = None,
+    drop_after: Annotated[
+        int | None,
+        typer.Option(
+            metavar="ROWS",
+            help="With --new-features, drop features that no row has for so many rows.",
+            show_default=False,
+        ),
+    ] = None,
     *,
     reading: ReadingOptions,
 ) -> None:
@@ -299,6 +317,7 @@ def fit(
         "smooth": smooth, "shrink": shrink, "inner_iter": inner_iter, "batch_size": batch_size,
         "positive_code": positive or None, "positive_dict": positive or None, "alpha": alpha,
         "l1_ratio": l1_ratio, "absent": absent, "init": _init(init),
+        "new_features": new_features, "drop_after": drop_after,
     }  # fmt: skip
     if ratings is not None:
         others = {
@@ -308,6 +327,8 @@ def fit(
         }  # fmt: skip
         fit_ratings(data, output, ratings, options, others, reading, force, quiet)
         return
+    if drop_after is not None and new_features is None:
+        raise UsageError("--drop-after is for rows whose keys come and go: add --new-features add")
     every = checked_every(checkpoint, resume, every)
     model = new_estimator(estimator, options)
     check_cluster(data, model, scheduler, n_tasks)
@@ -325,6 +346,17 @@ def fit(
         source: FitSource = open_files(data, reading, stop.check, quiet)
         if weights is not None:
             source = _weighted(source, weights)
+        if new_features is not None:
+            unused: dict[str, Any] = {
+                "--checkpoint": checkpoint, "--log": log, "--scheduler": scheduler,
+                "--weights": weights, "--max-iter": max_iter, "--tol": tol, "--shuffle": shuffle,
+            }  # fmt: skip
+            check_named(source, model, unused)
+            learn_named(model, source, stop)
+            save_model(model, output, reading.missing, source.path)
+            if not quiet:
+                report_named(model, output)
+            return
         _check_source(model, source, options)
         hint_at_ratings(data, quiet)
         if scheduler is not None:

@@ -161,8 +161,12 @@ def _drop_interval(limit: int) -> int:
 
 def _rows_before_news(rows: Any, names: Names) -> int:
     """How many rows come before one, but the first, that brings a new name."""
+    if len(rows) < 2:
+        return len(rows)
     new: set[Any] = set()
     for at, row in enumerate(as_mappings(rows)):
+        if names.has_all(row.keys()):
+            continue
         more = {name for name in row if names.position(name) is None} - new
         if at > 0 and any(entry(row[name]) is not None for name in more):
             return at

@@ -20,6 +20,8 @@ from ..learner.names import Names
 # Types of values that need no closer look.
 PLAIN = frozenset({float, int, np.float64, np.float32, np.int64, np.int32})
 
+PLAIN_OR_NONE = PLAIN | {type(None)}
+
 
 def is_row(X: Any) -> bool:
     """Whether X is one row of a table, not a table."""
@@ -150,21 +152,25 @@ class NameIndex:
         out = np.empty((len(rows), len(self.names)), dtype)
         unknown: dict[Any, Any] = {}
         for row, values in zip(rows, out, strict=True):
-            if len(row) != len(self.names) or not self._fill_plain(row, values):
+            if not self._fill_plain(row, values):
                 self._fill(row, values, unknown)
         return out, unknown
 
     def _fill_plain(self, row: Mapping[Any, Any], values: NDArray[Any]) -> bool:
-        """Fill in a row that has all features, as plain numbers; False if it has not."""
-        if len(self.names) < 2:
+        """Fill in a row of plain numbers that has most features and nothing else, or say False."""
+        n, names = len(row), self.names
+        if n == len(names) > 1:
+            if self._values is None:
+                self._values = itemgetter(*names.listed)
+            try:
+                given = self._values(row)
+            except KeyError:
+                return False
+        elif 2 * n > len(names) and names.has_all(row.keys()):
+            given = list(map(row.get, names.listed))
+        else:
             return False
-        if self._values is None:
-            self._values = itemgetter(*self.names.listed)
-        try:
-            given = self._values(row)
-        except KeyError:
-            return False
-        if not PLAIN.issuperset(map(type, given)):
+        if not PLAIN_OR_NONE.issuperset(map(type, given)):
             return False
         try:
             values[:] = given
@@ -229,11 +235,11 @@ def like_row(X: Any, filled: NDArray[Any], names: list[str] | None) -> Any:
         return filled
     assert names is not None
     given = as_mapping(X)
-    made = {
-        name: value
-        for name, value in zip(names, filled.tolist(), strict=True)
-        if name not in given or np.isnan(entry(given[name]) or 0.0)
-    }
+    made, get = {}, given.get
+    for name, value in zip(names, filled.tolist(), strict=True):
+        own = get(name)  # None if it is absent
+        if own is None or ((own != own) if type(own) is float else _is_missing(own)):
+            made[name] = value
     if _is_series(X):
         whole = {**given, **made}
         return type(X)(list(whole.values()), index=list(whole), name=X.name)
@@ -246,6 +252,13 @@ def like_row(X: Any, filled: NDArray[Any], names: list[str] | None) -> Any:
         fields: Any = X
         return fields._replace(**{name: made[name] for name in set(made) & set(given)})
     return {**given, **made}
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether an entry of a row by name is missing; None is what an absent key gives."""
+    if type(value) in PLAIN:
+        return bool(value != value)
+    return bool(np.isnan(entry(value) or 0.0))
 
 
 def values_like(X: Any, values: Any, names: list[str] | None) -> Any:

@@ -34,6 +34,8 @@ from .times import Times
 from .validation import Checked
 from .weights import Weights
 
+BOOLEANS = frozenset({bool, np.bool_})
+
 
 class TableFactorizer(PredictiveFactorizer):
     """The factor model of a table, some of whose columns may hold no numbers."""
@@ -179,7 +181,7 @@ class TableFactorizer(PredictiveFactorizer):
         return not codes and super()._are_few_entries(learner, rows)
 
     def _named_rows(self, learner: Learner, rows: list[Mapping[Any, Any]], learn: bool) -> Any:
-        if any(isinstance(value, bool | np.bool_) for row in rows for value in row.values()):
+        if not all(BOOLEANS.isdisjoint(map(type, row.values())) for row in rows):
             flags = self._known_table.flags(learner.feature_names)
             rows = [with_flags(row, flags) for row in rows]
         array = super()._named_rows(learner, rows, learn)

@@ -5,7 +5,7 @@ import math
 import operator
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -90,6 +90,50 @@ class JsonLines:
         if any(map(math.isinf, numbers)):
             raise self._error(values, row)
         return numbers
+
+    def new_names(self, line: bytes) -> list[str]:
+        """Keys of a line that hold numbers and are no features yet; none if it is no object."""
+        loaded = _loaded(line, 0)
+        if self.feature_names is None or not isinstance(loaded, dict):
+            return []
+        known = frozenset(self.feature_names)
+        return [
+            key for key, value in loaded.items()
+            if key not in known and kind_of(value) is Kind.NUMBER and not self._is_missing(value)
+        ]  # fmt: skip
+
+    def entries(self, line: bytes) -> dict[str, float]:
+        """What a line holds under keys of numbers, features or not; NaN is missing.
+
+        Text is left out where no feature of the first lines is meant.
+        """
+        loaded = _loaded(line, 0)
+        if not isinstance(loaded, dict):
+            raise RowError(0, None, 'not an object; each line must be one, like {"a": 1.5}')
+        features, found = set(self.feature_names or ()), {}
+        for key, value in loaded.items():
+            kind = kind_of(value)
+            if self._is_missing(value) or kind is Kind.MISSING:
+                found[key] = math.nan
+            elif kind is Kind.NUMBER:
+                if abs(value) >= _TOO_LARGE or math.isinf(value):
+                    problem = "infinite; use null where a value is missing"
+                    raise RowError(0, repr(key), problem)
+                found[key] = float(value)
+            elif key in features:
+                problem = (
+                    f"{json.dumps(value)[:40]} is not a number; use null where a value is missing"
+                )
+                raise RowError(0, repr(key), problem)
+        return found
+
+    def with_names(self, names: list[str]) -> "JsonLines":
+        """The same for lines that may have more features."""
+        features = [*(self.feature_names or ()), *names]
+        return replace(
+            self, feature_names=features, n_columns=self.n_columns + len(names),
+            chosen=list(range(len(features))),
+        )  # fmt: skip
 
     def _values(self, loaded: Any, row: int) -> list[Any]:
         if self.feature_names is None:

@@ -1,6 +1,7 @@
 """`Names`: the names of features, of which a stream may bring more."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
@@ -34,6 +35,12 @@ class Names:
         """Which feature has a name; None if there is none."""
         at = self._position.get(name)  # type: ignore[call-overload]
         return at if at is not None and at < self._count else None
+
+    def has_all(self, names: AbstractSet[object]) -> bool:
+        """Whether all of these are names of features."""
+        if len(self._all) == self._count:
+            return names <= self._position.keys()
+        return all(self.position(name) is not None for name in names)
 
     @cached_property
     def listed(self) -> list[str]:
