@@ -417,14 +417,14 @@ def test_arrays_files_and_pipes_end_with_the_same_model(tmp_path, name, missing,
     models = [clone(model) for _ in range(4)]
     for each, source in zip(models, sources(X, tmp_path), strict=True):
         each.fit_source(source, block_rows=256)
-        each.learner_.feature_names = None  # those of the file
+        each.learner_.names = None  # those of the file
     first = content(models[0])
     assert all(content(each) == first for each in models[1:])
     # Blocks of other lengths: the same up to rounding.
     usual = [clone(model) for _ in range(4)]
     for each, source in zip(usual, sources(X, tmp_path), strict=True):
         each.fit_source(source)
-        each.learner_.feature_names = None
+        each.learner_.names = None
         np.testing.assert_allclose(each.complete(X), models[0].complete(X), rtol=1e-6, atol=1e-9)
     assert content(usual[0]) == content(usual[1])
 

@@ -36,7 +36,7 @@ def posterior_of(state: State, table: Table) -> Posterior:
         fixed[:] = False
     units = (state.params.scale / state.params.noise_std) ** 2
     sizes = np.where(sizes > 1e-12, sizes, units)
-    C = state.params.C.astype(np.float64)
+    C = state.params.C.astype(np.float64, copy=False)
     share = np.mean(C[:, :-1] ** 2 / sizes[:, None], axis=0)
     there = active_components(state)
     there[np.argmax(share)] = True

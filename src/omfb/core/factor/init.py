@@ -138,7 +138,9 @@ def _assembled(
     Z /= scale
     if weights is not None:
         Z *= np.sqrt(weights.entries)
-    C, variance = _directions(Z, share, r, config, rng)
+    in_data_units = not config.scale and not config.center
+    known = np.asarray(seen.any(axis=0)) | in_data_units
+    C, variance = _directions(Z, share, r, config, known, rng)
     noise = float(np.sqrt(variance))
     C /= noise
     n_rows = max(n_rows * share * config.hyper.head_weight, 1.0)
@@ -148,8 +150,6 @@ def _assembled(
     fade, head_start = fading(1.0 - share, r, config)
     batch = batch_rows(0, has_missing, config)
     C, S_inverse = np.ascontiguousarray(C, dtype), inverse(S)
-    in_data_units = not config.scale and not config.center
-    known = np.asarray(seen.any(axis=0)) | in_data_units
     return State(
         config, seed,
         Params(
@@ -284,7 +284,7 @@ def _medians(rows: Matrix, seen: Flags) -> Vector:
 
 
 def _directions(
-    Z: Matrix, share: float, r: int, config: FactorConfig, rng: np.random.Generator
+    Z: Matrix, share: float, r: int, config: FactorConfig, known: Flags, rng: np.random.Generator
 ) -> tuple[Matrix, float]:
     """The first dictionary (m, r + 1) in units of the features, and the variance of the noise."""
     n, m = Z.shape
@@ -305,8 +305,9 @@ def _directions(
         size = np.sqrt(top / (n * share))
     C = np.zeros((m, r + 1))
     C[:, : len(top)] = atoms * size
-    # A little of everything: what the head does not show can still grow.
-    C[:, :r] += 0.01 * np.sqrt(total / r) * rng.standard_normal((m, r))
+    # A little of everything: what the head does not show can still grow. Features that it does not
+    # observe, which of wide sparse tables are nearly all, get loadings when they are admitted.
+    C[known, :r] += 0.01 * np.sqrt(total / r) * rng.standard_normal((np.count_nonzero(known), r))
     return C, noise
 
 
