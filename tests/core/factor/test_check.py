@@ -198,3 +198,24 @@ def test_damaged_posteriors_of_features_are_refused():
 
 def test_a_config_without_held_out_entries_passes(state):
     check_state(learned(table(0, 100, M), config(2)))
+
+
+def test_damaged_regressors_are_refused():
+    X = table(2, 300, 6, 0.2)
+    X[:, 4] = np.arange(300.0)
+    model = OMFBImputer(random_state=0, temporal=True, covariates=[4]).fit(X)
+    state = model.learner_.state
+    check_state(state)
+    found = state.temporal.regressors
+    r = state.n_components
+    for change in (
+        {"columns": np.array([6])}, {"columns": np.array([-1])}, {"columns": np.array([4.0])},
+        {"columns": np.array([4, 4])}, {"scale": np.zeros(1)}, {"mean": np.array([np.nan])},
+        {"loadings": np.zeros((5, 1))}, {"code_basis": np.eye(r + 1)},
+    ):  # fmt: skip
+        temporal = replace(state.temporal, regressors=replace(found, **change))
+        with pytest.raises(ValueError, match=r".+"):
+            check_state(evolve(state, temporal=temporal))
+    for covariates in ("6", "-1", "x"):
+        with pytest.raises(ValueError, match=r".+"):
+            check_state(evolve(state, config=replace(state.config, covariates=covariates)))
