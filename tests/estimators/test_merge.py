@@ -164,3 +164,11 @@ def test_the_lineage_of_a_model_that_is_saved_often_stays_short(rng):
     assert len(model.learner_.snapshot().lineage) == LONGEST
     with pytest.raises(ValueError, match="no common start"):  # it cannot be known any more
         omfb.merge([model], start)
+
+
+def test_parts_whose_rows_had_weights_are_refused(rng):
+    X = rows(rng, 600)
+    start = OnlineFactorAnalysis(2, random_state=0).fit(X[:400])
+    part = copy(start).partial_fit(X[400:], sample_weight=np.full(200, 2.0))
+    with pytest.raises(ValueError, match="its rows had weights"):
+        omfb.merge([part], start)

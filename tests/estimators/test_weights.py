@@ -289,6 +289,7 @@ def test_weights_of_entries_follow_the_columns_of_a_frame(rng):
         ({"entry_weight": np.full((60, 8), np.nan)}, "entry_weight has the weight nan"),
         ({"entry_weight": np.full((60, 8), np.inf)}, "entry_weight has the weight inf"),
         ({"entry_weight": np.full((60, 8), 1e300)}, "entry_weight has the weight 1e.300"),
+        ({"sample_weight": 10**400}, "sample_weight is too large"),
         ({"sample_weight": np.full(60, 1e-300)}, "sample_weight has the weight 1e-300"),
         ({"entry_weight": "heavy"}, "entry_weight must be a table of numbers"),
     ],
@@ -310,6 +311,10 @@ def test_weights_are_refused_where_they_cannot_be_used(rng, tmp_path):
     for stream in (iter([X]), "table.csv"):
         with pytest.raises(TypeError, match="needs rows at hand"):
             model.fit(stream, sample_weight=np.ones(60))
+    dask = pytest.importorskip("dask.array")
+    for each in (model, OMFB(2)):
+        with pytest.raises(TypeError, match="sample_weight needs rows at hand"):
+            each.fit(dask.from_array(X), sample_weight=np.ones(60))
     with pytest.raises(TypeError, match="entry_weight is for tables"):
         model.partial_fit({"a": 1.0, "b": 2.0}, entry_weight=[[1.0, 1.0]])
     with pytest.raises(ValueError, match="consecutive in time"):

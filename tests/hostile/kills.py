@@ -24,6 +24,8 @@ OPTIONS: list[list[object]] = [
     ["--estimator", "omfb"],
     [*RULE, "--shrink", 3],
     [*RULE, "--positive"],
+    [*RULE, "--alpha", 0.2, "--l1-ratio", 0.5],
+    [*RULE, "--alpha", 0.2, "--batch-size", 7],
     [*RULE, "--batch-size", 7],
     [*RULE, "--no-shuffle", "--smooth", 0.1],
 ]

@@ -150,10 +150,13 @@ def checked_weights(
 
 def _row_weights(sample_weight: Any, X: Any) -> NDArray[np.float64]:
     """Weights of the rows of X, checked."""
-    with np.errstate(all="ignore"):
-        weights: NDArray[np.float64] = _check_sample_weight(
-            sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
-        )
+    try:
+        with np.errstate(all="ignore"):
+            weights: NDArray[np.float64] = _check_sample_weight(
+                sample_weight, X, dtype=np.float64, ensure_non_negative=True, copy=True
+            )
+    except OverflowError as error:  # a whole number beyond all floats
+        raise ValueError(f"sample_weight is too large: weights are {ALLOWED}.") from error
     _check_range("sample_weight", weights)
     if not weights.any():
         raise ValueError(NO_ROWS)
@@ -176,7 +179,7 @@ def _entry_table(X: Any, entry_weight: Any) -> Any:
     if not (scipy.sparse.issparse(entry_weight) or is_frame(entry_weight)):
         try:
             entry_weight = np.asarray(entry_weight, np.float64)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, OverflowError) as error:
             raise TypeError("entry_weight must be a table of numbers, as X.") from error
     given = entry_weight[None] if is_row(X) and entry_weight.ndim == 1 else entry_weight
     shape = (1, *X.shape) if is_row(X) else np.shape(X) if isinstance(X, list | tuple) else X.shape

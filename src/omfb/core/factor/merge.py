@@ -182,6 +182,11 @@ def _check(start: State, part: State) -> None:
             f"with forget_factor={forget_factor!r} old rows are forgotten, and rows of several "
             f"models have no common order: only models with forget_factor=1 can be merged"
         )
+    if start.schedule.extra_weight != part.schedule.extra_weight:
+        raise MergeError(
+            "its rows had weights, and parts of such rows do not add up: learn them one after the "
+            "other"
+        )
     if not np.array_equal(start.features.known, part.features.known):
         which = int(np.flatnonzero(start.features.known != part.features.known)[0])
         raise MergeError(
