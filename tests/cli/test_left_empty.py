@@ -90,8 +90,8 @@ def test_limits_that_mean_nothing_are_refused(series, tmp_path):
     frame.reset_index(drop=True).to_csv(tmp_path / "x.csv", index=False)
     words = ["complete", tmp_path / "x.csv", "-m", folder / "m.omfb", "-o", tmp_path / "y.csv"]
     for option, value, said in (
-        ("--max-gap", "0", "max_gap"), ("--max-gap", "soon", "max_gap"),
-        ("--max-std", "0", "max_std"), ("--max-gap", "6h", "no column of dates that ascend"),
+        ("--max-gap", "0", "--max-gap"), ("--max-gap", "soon", "--max-gap"),
+        ("--max-std", "0", "--max-std"), ("--max-gap", "6h", "no column of dates that ascend"),
     ):  # fmt: skip
         done = run(*words, option, value, check=False)
         assert done.exit_code == 2

@@ -65,7 +65,7 @@ def test_a_column_of_dates_says_when_rows_came(tmp_path, ending, zone):
     in_order = [(rows, at) for rows, _, at in stream.timed_blocks()]
     np.testing.assert_array_equal(np.concatenate([at for _, at in in_order]), times.last)
     np.testing.assert_array_equal(
-        np.concatenate([rows for rows, _ in in_order]), stream.some_rows(N_ROWS)
+        np.concatenate([rows for rows, _ in in_order]), stream.some_rows(N_ROWS)[0]
     )
 
 
