@@ -96,6 +96,16 @@ def test_spikes_of_the_head_that_stand_alone_do_not_decide_units(rng):
         np.testing.assert_allclose(first.params.scale, deviations, rtol=0.1)
 
 
+def test_a_feature_whose_spikes_stand_alone_says_little_beside_others_with_heavy_tails(rng):
+    """They do not decide its unit, but nothing is dropped before held-out votes."""
+    X = rng.normal(size=(400, 12))
+    X[:, :6] = rng.standard_t(2, (400, 6))
+    X[::80, 6] = -999.0
+    first = init(X, config(4))
+    assert first.params.scale[6] < 1.2
+    assert not first.outliers.drop
+
+
 def test_entries_within_the_limit_stay_to_the_last_bit(state, rng):
     rows = rng.normal(size=(50, 20))
     assert np.abs(whiten(state, rows)).max() < state.config.hyper.clip_limit

@@ -99,7 +99,7 @@ def init(
     spikes, alone = np.zeros_like(seen), False
     if config.robust:
         spikes, alone = _spikes(values, seen, center, scale, config.hyper)
-    if alone:
+    if spikes.any():
         has_missing, seen = True, seen & ~spikes
         center, scale = _units(values, seen, config, weights)
     n_rows = len(values) if given is None else float(given.weights.sum())
@@ -257,7 +257,7 @@ def _spikes(
 
     Measured by the median absolute deviation, which they do not change. Only those that stand alone
     count: many of them, or ever fewer the farther off, are how the feature is. Also returns whether
-    there are any.
+    they do in most features that have entries so far off; in a single one it may be by chance.
     """
     spikes = np.zeros(seen.shape, bool)
     with np.errstate(invalid="ignore", over="ignore"):
@@ -271,9 +271,10 @@ def _spikes(
         far = (away > hyper.spike_limit * usual) & (usual > 0.0)
         nearest = np.where(far, away, np.inf).min(axis=0)
         gap = nearest > GAP * np.where(far, 0.0, away).max(axis=0)
-        few = far.sum(axis=0) <= MOST_SPIKES * usable.sum(axis=0)
+        count = far.sum(axis=0)
+        few = (count > 0) & (count <= MOST_SPIKES * usable.sum(axis=0))
     spikes[:, suspect] = far & gap & few
-    return spikes, bool(spikes.any())
+    return spikes, bool(2 * np.sum(gap & few) > np.sum(few))
 
 
 def _medians(rows: Matrix, seen: Flags) -> Vector:
