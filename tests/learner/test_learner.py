@@ -463,8 +463,8 @@ def test_what_another_thread_learns_between_passes_is_kept(rng, small_head):
 
 def test_streams_in_time_estimate_at_m_steps_and_not_when_they_are_read(rng, monkeypatch):
     fits = []
-    fit = factor.fit_temporal
-    monkeypatch.setattr(factor, "fit_temporal", lambda *a: fits.append(1) or fit(*a))
+    fit = factor.regressors.fit_in_time
+    monkeypatch.setattr(factor.regressors, "fit_in_time", lambda *a: fits.append(1) or fit(*a))
     learner = Learner("factor", 2, FactorConfig(temporal=True))
     X = np.cumsum(rng.normal(size=(900, 4)), axis=0)
     learner.learn(X[:600])

@@ -127,3 +127,15 @@ def test_rows_too_few_for_backtests_still_have_a_forecast(rng):
     state = fitted(X)
     assert state.temporal.horizons is None
     assert np.isfinite(forecast(state, 3).mean).all()
+
+
+def test_forecasts_of_walks_are_the_last_value_where_the_mean_would_have_been_another():
+    """Backtests must not credit the factors with a mean that knows the rows to come."""
+    X = np.cumsum(np.random.default_rng(3).standard_normal((700, 6)), axis=0)
+    errors, lasts = [], []
+    for origin in (500, 600):
+        state = fitted(X[:origin])
+        mean = forecast(state, 96).mean
+        errors.append(mean - X[origin : origin + 96])
+        lasts.append(X[origin - 1] - X[origin : origin + 96])
+    assert np.mean(np.square(errors)) < 1.02 * np.mean(np.square(lasts))

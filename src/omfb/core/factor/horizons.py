@@ -22,7 +22,7 @@ from .smoother import PART, about_seasons, in_data_units, residuals
 from .state import Horizons, State, Temporal
 from .stats import Matrix, Vector
 from .step import end_batch
-from .univariate import LARGEST_ERROR
+from .univariate import LARGEST_ERROR, ar_coefficients, away_from_mean
 
 # Horizons of the backtests, in steps: at most a quarter of the rows.
 STEPS = (1, 2, 3, 6, 12, 24, 48, 96, 192, 384)
@@ -139,7 +139,8 @@ def backtested(state: State, W: Matrix, clock: Clock) -> Horizons | None:
     errors = np.full((2, len(origins), len(steps), m), np.nan)
     deviations = np.ones((len(origins), len(steps), m))
     target, reached = _targets(clock, origins, steps)
-    past, slack = _past_means(W), temporal.series_ar
+    past, away = _past_means(W), away_from_mean(state, W)[0]
+    slack = ar_coefficients(away, clock.elapsed[1:-1], hyper.ar_prior[1], hyper.max_ar)
     everything = past[-1]
     for at, (t, now) in enumerate(
         zip(origins.tolist(), filtered_at(state, W, clock, origins), strict=True)

@@ -127,8 +127,8 @@ class Hyper:
     """Last rows that the autoregressions are estimated from."""
     max_ar: float = 0.999
     """Largest AR coefficient: a unit root would leave a gap's variance unbounded."""
-    ar_prior: float = 20.0
-    """Uncorrelated pairs that shrink the AR coefficients of residuals."""
+    ar_prior: tuple[float, float] = (20.0, 5.0)
+    """Uncorrelated pairs that shrink the AR coefficients of residuals, and of past means."""
     ar_pairs: float = 50.0
     """Entries that all series together count as in the autoregression of each."""
     temporal_gain: float = 0.005

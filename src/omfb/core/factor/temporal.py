@@ -35,6 +35,7 @@ from .step import end_batch
 from .univariate import (
     DISTANCES,
     LARGEST_ERROR,
+    ar_coefficients,
     away_from_mean,
     bridge_series,
     fit_series,
@@ -323,8 +324,8 @@ def _estimated(
     series = fit_series(state, W, clock.at_step)
     return replace(
         _blank(state),
-        code_ar=_ar_coefficients(codes[:, : R - 1], elapsed, 0.0, hyper.max_ar),
-        residual_ar=_ar_coefficients(E, elapsed, hyper.ar_prior, hyper.max_ar),
+        code_ar=ar_coefficients(codes[:, : R - 1], elapsed, 0.0, hyper.max_ar),
+        residual_ar=ar_coefficients(E, elapsed, hyper.ar_prior[0], hyper.max_ar),
         series_ar=series.ar,
         series_noise=series.noise,
         series_size=series.size,
@@ -367,19 +368,6 @@ def _blank(state: State) -> Temporal:
         histogram=np.zeros(N_BINS), one_step_histogram=np.zeros(N_BINS), series_ar=np.zeros(m),
         series_weight=np.zeros((len(DISTANCES), m)), n_seen=state.n_seen, last_value=np.zeros(m),
     )  # fmt: skip
-
-
-def _ar_coefficients(E: Matrix, elapsed: Vector, prior: float, largest: float) -> Vector:
-    """AR(1) coefficient of each column for one step, shrunk by `prior` uncorrelated pairs."""
-    before, now = E[:-1], E[1:]
-    both = ~np.isnan(before * now)
-    products = np.sum(before * now, axis=0, where=both)
-    squares = np.sum(0.5 * (before**2 + now**2), axis=0, where=both)
-    typical = float(np.nanmean(E**2)) if np.isfinite(E).any() else 1.0
-    coefficients = products / np.maximum(squares + prior * typical, 1e-300)
-    apart = (elapsed @ both) / np.maximum(both.sum(axis=0), 1)
-    per_step = np.maximum(coefficients, 0.0) ** (1.0 / np.maximum(apart, 1e-3))
-    return np.clip(np.where(apart == 1.0, coefficients, per_step), 0.0, largest)
 
 
 def _moved(missing: NDArray[np.bool_]) -> NDArray[np.bool_]:

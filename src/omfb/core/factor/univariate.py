@@ -104,6 +104,19 @@ def bridge_series(
     return Bridged(means + path + _mean(state), np.sqrt(variances) * series.size)
 
 
+def ar_coefficients(E: Matrix, elapsed: Vector, prior: float, largest: float) -> Vector:
+    """AR(1) coefficient of each column for one step, shrunk by `prior` uncorrelated pairs."""
+    before, now = E[:-1], E[1:]
+    both = ~np.isnan(before * now)
+    products = np.sum(before * now, axis=0, where=both)
+    squares = np.sum(0.5 * (before**2 + now**2), axis=0, where=both)
+    typical = float(np.nanmean(E**2)) if np.isfinite(E).any() else 1.0
+    coefficients = products / np.maximum(squares + prior * typical, 1e-300)
+    apart = (elapsed @ both) / np.maximum(both.sum(axis=0), 1)
+    per_step = np.maximum(coefficients, 0.0) ** (1.0 / np.maximum(apart, 1e-3))
+    return np.clip(np.where(apart == 1.0, coefficients, per_step), 0.0, largest)
+
+
 def away_from_mean(state: State, W: Matrix) -> tuple[Matrix, Vector]:
     """Rows without the mean, clipped, and their marginal standard deviations."""
     size = marginal_sizes(state)
