@@ -5,10 +5,16 @@ import pandas as pd
 import pytest
 
 from omfb import OMFBImputer
-from omfb.core.factor.calibrate import held_out
+from omfb.core.factor.calibrate import held_out, refine_and_calibrate
+from omfb.core.factor.check import check_state
+from omfb.core.factor.config import FactorConfig
 from omfb.core.factor.hyper import Hyper
+from omfb.core.factor.restrict import with_only
+from omfb.core.factor.step import end_batch, step
 from omfb.core.factor.whiten import pattern_of
 from omfb.core.linalg.rows import Rows
+
+from .making import learned, table
 
 
 def walks(seed, n=600, m=30, gap=60):
@@ -121,3 +127,23 @@ def test_series_that_wander_are_filled_better_than_by_a_line_and_intervals_hold(
         held.append(((low <= Y) & (high >= Y))[gone].mean())
     assert np.mean(errors) < (0.9 if wide else 0.95) ** 2 * np.mean(lines)
     assert 0.84 < np.mean(held) < 0.95
+
+
+def test_features_that_were_never_observed_take_no_part_in_refinement():
+    X = table(9, 300, 8, 0.2)
+    wide = np.hstack([X[:, :3], np.full((300, 20), np.nan), X[:, 3:]])
+    state = end_batch(learned(wide, FactorConfig(n_components=3)))
+    known = state.features.known
+    assert np.array_equal(known, ~np.isnan(wide).all(axis=0))
+    after, _ = refine_and_calibrate(state, wide)
+    check_state(after)
+    few, _ = refine_and_calibrate(with_only(state, np.flatnonzero(known)), X)
+    np.testing.assert_array_equal(after.C[known], few.C)
+    np.testing.assert_array_equal(after.params.noise_std[known], few.params.noise_std)
+    np.testing.assert_array_equal(after.posterior.covariances[known], few.posterior.covariances)
+    np.testing.assert_array_equal(after.holdout.histogram, few.holdout.histogram)
+    assert not after.C[~known].any()
+    assert not after.posterior.covariances[~known].any()
+    later = step(after, np.nan_to_num(wide, nan=1.0))[0]  # they are learned when they come
+    assert later.features.known.all()
+    assert np.isfinite(later.C).all()

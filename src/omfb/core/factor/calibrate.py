@@ -32,6 +32,7 @@ from .holdout import owners
 from .holdout_scores import rescore
 from .hyper import Hyper
 from .refine import Posterior, predict, refine
+from .restrict import with_only, with_others
 from .robust import clip_rows, outlier_limit
 from .state import State, evolve
 from .stats import Vector
@@ -70,10 +71,24 @@ def calibrate(state: State, X: Any, numbers: NDArray[np.int64] | None = None) ->
 def refine_and_calibrate(state: State, X: Any) -> tuple[State, Trial | None]:
     """The state refined with its whole table X, in its order, and calibrated by held-out gaps.
 
-    And the state without these if rows are in time, unless they are too few.
+    And the state without these if rows are in time, unless they are too few. If they are not,
+    features that are not known, which have no entries, take no part.
     """
+    known, everything = state.features.known, _entries(state, X)
+    if state.config.temporal or known.all() or not known.any():
+        return _refined(state, X, *everything)
+    which, (rows, kept, precisions) = np.flatnonzero(known), everything
+    position = (np.cumsum(known) - 1).astype(np.int32)
+    rows = Rows(rows.starts, position[rows.features], rows.values)
+    after, _ = _refined(with_only(state, which), X, rows, kept, precisions)
+    return with_others(after, state, which), None
+
+
+def _refined(
+    state: State, X: Any, everything: Rows, kept: NDArray[np.bool_], precisions: Vector | None
+) -> tuple[State, Trial | None]:
+    """`refine_and_calibrate` by the entries of X, in units of the noise, of which some are kept."""
     hyper, one, in_time = state.config.hyper, state.one, state.config.temporal
-    everything, kept, precisions = _entries(state, X)
     precisions = None if precisions is None else precisions[kept]
     rows = select(everything, kept)
     table = Table(rows, len(state.params.C), weights_of(X), precisions)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from ..linalg.rows import gram
 from .rank import with_components
-from .state import State, evolve, settled
+from .state import FeaturePosterior, State, evolve, settled
 from .stats import Matrix
 
 # Arrays that have an axis of features, the last one unless it is the first.
@@ -129,6 +129,32 @@ def by_feature_of(state: State) -> dict[str, Any]:
     if len(features.last_seen) != len(params.C):
         del found["last_seen"]
     return found
+
+
+def with_only(state: State, which: NDArray[Any]) -> State:
+    """The state with some of the features only, in rising order."""
+    found = {name: _taken(array, name, which) for name, array in by_feature_of(state).items()}
+    return evolve(state, **found, G=gram(found["C"]))
+
+
+def with_others(few: State, state: State, which: NDArray[Any]) -> State:
+    """A state of some features that was refined, with the others as they are; without loadings."""
+    whole, m = by_feature_of(state), len(state.params.C)
+    for name, array in by_feature_of(few).items():
+        if array is None:
+            whole[name] = None
+        elif name == "C":
+            whole[name] = np.zeros_like(state.params.C)
+            whole[name][which] = array
+        else:
+            whole[name] = whole[name].copy()
+            whole[name][..., which] = array
+    posterior = few.posterior
+    if posterior is not None:
+        covariances = np.zeros((m, *posterior.covariances.shape[1:]))
+        covariances[which] = posterior.covariances
+        posterior = FeaturePosterior(posterior.active, covariances)
+    return evolve(few, **whole, posterior=posterior)
 
 
 def _taken(array: Matrix | None, name: str, which: NDArray[Any]) -> Any:
