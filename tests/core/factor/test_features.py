@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from omfb import OMFBImputer, OnlineFactorAnalysis
 from omfb.core.blocks import sparse_with_holes
+from omfb.core.factor.check import check_state
 from omfb.core.factor.features import admit_features, revert_features, set_aside
 from omfb.core.factor.init import init
 from omfb.core.factor.state import evolve
@@ -233,3 +234,15 @@ def test_features_hold_integers_until_one_fraction_comes(form, rng):
     X[200, 1] = 3.0
     state = step(state, form(X))[0]
     assert state.features.integer.tolist() == [True, False, True, False]
+
+
+@pytest.mark.parametrize("value", [1e-9, 1e-200, 5e-324])
+def test_one_entry_near_zero_does_not_decide_the_first_dictionary(value):
+    rng = np.random.default_rng(0)
+    X = 3.0 + rng.normal(size=(250, 300))
+    X[rng.random(X.shape) < 0.98] = np.nan
+    X[:, 3] = np.nan
+    X[10, 3] = value
+    state = init(X, config(2))
+    check_state(state)
+    assert np.abs(state.params.C).max() < 100.0

@@ -209,6 +209,8 @@ def _units(
         root = peak * float(np.sqrt(np.mean((each / peak) ** 2))) if peak > 0.0 else 1.0
         return center, np.full(len(size), max(root, LEAST_UNIT))
     constant = np.where(mean != 0.0, np.abs(mean), typical)
+    # Where few entries are not believed to be the mean, they are no farther off than a unit.
+    constant = np.maximum(constant, np.abs(mean - center))
     unit = np.maximum(np.where(varies, deviation, constant), LEAST_UNIT)
     unseen = counts == 0
     if unseen.any() and not unseen.all():
