@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import omfb
-from omfb import OMFBImputer, OnlineFactorAnalysis
+from omfb import OMFB, OMFBImputer, OnlineFactorAnalysis
 
 from ..commands import low_rank
 
@@ -66,6 +66,21 @@ def test_times_that_are_missing_are_told(frame):
     times = pd.date_range("2024-01-01", periods=60, freq="h").where(np.arange(60) != 3)
     with pytest.warns(UserWarning, match=r"missing \(NaT\).*Drop these rows"):
         OMFBImputer(random_state=0).fit(frame.set_axis(times))
+
+
+def test_the_folder_of_a_checkpoint_must_be_there(frame, tmp_path):
+    with pytest.raises(FileNotFoundError, match="typo"):
+        OMFBImputer().fit(frame, checkpoint=tmp_path / "typo" / "fit.ckpt")
+    assert not (tmp_path / "typo").exists()
+
+
+def test_odd_parameters_are_refused_by_name():
+    X = low_rank(30, 4)
+    for shuffle in (10**30, np.array([1, 2])):
+        with pytest.raises((TypeError, ValueError), match="shuffle"):
+            OMFB(2, smooth=1.0, shuffle=shuffle).fit(X)
+    one = OMFBImputer(missing_values=np.array(-999.0)).fit(np.where(np.isnan(X), -999.0, X))
+    assert np.isfinite(one.transform(np.where(np.isnan(X), -999.0, X))).all()
 
 
 def test_merge_says_what_it_takes():

@@ -14,7 +14,7 @@ from ..core.engines import AnyConfig, AnyEngine
 from ..streams import Source
 from ..streams.base import HintedError
 from .decomposition import Decomposition
-from .parameters import checked_init, init_array
+from .parameters import checked_init, init_array, is_flag
 from .validation import Checked, look_like_counts
 from .warn import warn
 from .weights import weighted_rows
@@ -244,7 +244,7 @@ class OMFB(Decomposition):
             l1_ratio=self.l1_ratio,
             absent="missing" if self.absent is None else self.absent,
         )
-        if config.smooth > 0.0 and self.shuffle is not False and self.shuffle != np.False_:
+        if config.smooth > 0.0 and not (is_flag(self.shuffle) and not self.shuffle):
             raise HintedError(
                 f"smooth={config.smooth!r} ties each row to the row before, so rows must keep "
                 f"their order.", "shuffle=False",

@@ -117,7 +117,8 @@ def of_json(listed: Any) -> Any:
 def _numbers(given: Any) -> Numbers:
     """A number or several as a tuple without NaN."""
     several = isinstance(given, list | tuple | set | frozenset | np.ndarray)
-    values = list(given) if several else [given]
+    values = given.ravel().tolist() if isinstance(given, np.ndarray) else given
+    values = list(values) if several else [given]
     numbers = []
     for value in values:
         if value is None or type(value).__name__ == "NAType":

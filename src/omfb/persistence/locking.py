@@ -1,5 +1,6 @@
 """Locks: only one process at a time works on a file."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -26,6 +27,8 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
 
     target = Path(os.path.realpath(path))
     side = target.with_name(f".{target.name}.omfb-lock")
+    if not target.parent.is_dir():  # some versions of filelock would make it
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
     lock = FileLock(side, timeout=SECONDS)
     try:
         lock.acquire(poll_interval=SECONDS / 4)
@@ -33,10 +36,6 @@ def locked(path: str | os.PathLike[str]) -> Iterator[None]:
         raise LockedError(
             f"{path}: {_holder(side)} is working on this file. Wait for it, or give another file."
         ) from None
-    except OSError as error:
-        if not target.parent.is_dir():
-            error.filename = os.fspath(path)  # as the user wrote it
-        raise
     try:
         _sign(side)
         remove_leftovers(path)
