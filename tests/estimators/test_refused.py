@@ -67,6 +67,20 @@ def test_wrong_rows_are_refused_and_change_nothing(rng, name, batch_size, estima
     assert snapshot(model) == before
 
 
+def test_infinity_is_refused_in_rows_that_hold_entries_out(rng):
+    X = rows(rng, 600, 6)
+    model = OMFBImputer(2, random_state=0).partial_fit(X[:500])
+    for number in range(500, 540):
+        for column in range(6):
+            row = X[number : number + 1].copy()
+            row[0, column] = np.inf
+            with pytest.raises(ValueError, match=r"infinity|too large"):
+                model.partial_fit(row)
+        model.partial_fit(X[number : number + 1])
+    assert np.isfinite(model.prequential_error_)
+    assert np.isfinite(model.recent_error_)
+
+
 def test_a_first_fit_that_fails_leaves_a_model_unfitted(rng):
     X = rows(rng)
     X[-1, 0] = np.inf

@@ -34,7 +34,8 @@ def try_row(rng: np.random.Generator, folder: Path) -> list[str]:
         if rng.random() < 0.5:
             outcomes += learn_row(model, X)
         else:
-            outcomes += read(model, ("complete", "score_samples", "interval")[rng.integers(3)], X)
+            method = ("complete", "score_samples", "interval")[rng.integers(3)]
+            outcomes += read(model, method, without_unknown(X))
     return outcomes
 
 
@@ -48,6 +49,19 @@ def learn_row(model: Any, X: Any) -> list[str]:
         return ["refused cleanly"]
     assert np.isfinite(list(model.complete({"f0": 1.0}).values())).all()
     return [ACCEPTED]
+
+
+def without_unknown(X: Any) -> Any:
+    """A row without the keys whose values are missing and that the model may not know.
+
+    An answer leaves them as they are, and so not finite.
+    """
+    kept = {
+        key: value
+        for key, value in X.items()
+        if key in NAMES or np.ndim(value) or not pd.isna(value)
+    }
+    return kept if isinstance(X, dict) else pd.Series(kept, dtype=object)
 
 
 def hostile_row(rng: np.random.Generator) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..conformal import N_BINS, binned
-from ..linalg.rows import gram
+from ..linalg.rows import check_finite_step, gram
 from .e_step import encode_rows, predictive_variances
 from .holdout import HoldoutRows, hold_out, owners
 from .robust import clip_entries, outlier_limit
@@ -33,6 +33,7 @@ def score(state: State, rows: HoldoutRows | None) -> State:
         return state
     C = state.coding.astype(np.float64, copy=False)
     shown, (starts, which, truth), position = rows.shown, rows.held_out, rows.position
+    check_finite_step(truth)  # no product of the step has them
     n, owner, precisions = len(position), owners(rows.held_out), rows.shown_precisions
     given = Whitened(
         len(C), None, None, np.diff(shown.starts), clip_entries(state, shown, precisions),
@@ -55,7 +56,8 @@ def score(state: State, rows: HoldoutRows | None) -> State:
     left = np.append(np.cumprod(fades[:0:-1])[::-1], 1.0)[position]  # after the rows behind it
     histogram = np.prod(fades) * state.holdout.histogram
     histogram += binned(np.abs(errors) / np.sqrt(variance), (left * weight)[owner])
-    now = [weight * np.bincount(owner, (e * size) ** 2, n) for e in (errors, of_mean)]
+    squares = [np.clip(e * size, *SQUARED) ** 2 for e in (errors, of_mean)]
+    now = [weight * np.bincount(owner, each, n) for each in squares]
     sse = np.array([state.holdout.sse[0] + np.sum(now, axis=1), state.holdout.sse[1]])
     votes = state.outliers.votes
     if state.outliers.detect:
