@@ -122,9 +122,12 @@ CASES = {
         "--scheduler": Case("tcp://127.0.0.1:1", data="-", refused="--scheduler needs files"),
         "--n-tasks": Case("4", refused="--n-tasks is for a cluster"),
         "--ratings": Case("user,item,rating", data="ratings.csv"),
+        "--new-features": Case("add", refused="--new-features is for objects with keys"),
+        "--drop-after": Case("9", refused="add --new-features add"),
     },
     "complete": {
         **READING,
+        "--new-features": Case("add", refused="--new-features is for --learn and a pipe"),
         "--model": Case("b.omfb"),
         "--output": Case("other.csv"),
         "--std": Case(),
