@@ -292,6 +292,7 @@ def test_weights_of_entries_follow_the_columns_of_a_frame(rng):
         ({"sample_weight": 10**400}, "sample_weight is too large"),
         ({"sample_weight": np.full(60, 1e-300)}, "sample_weight has the weight 1e-300"),
         ({"entry_weight": "heavy"}, "entry_weight must be a table of numbers"),
+        ({"entry_weight": np.full((60, 8), 1j)}, "entry_weight must be a table of numbers"),
     ],
 )
 @FACTOR_MODELS
@@ -324,3 +325,13 @@ def test_weights_are_refused_where_they_cannot_be_used(rng, tmp_path):
         model.complete(X, max_gap=3, entry_weight=ones)
     with pytest.raises(TypeError, match="entry_weight"):
         OMFB(2).fit(X, entry_weight=ones)
+
+
+def test_a_weight_that_leaves_nothing_of_the_past_is_refused(rng):
+    """0.9 to the power of a thousand million is 0: one row alone determines no dictionary."""
+    model = OMFBImputer(n_components=3, forget_factor=0.9, random_state=0)
+    with pytest.raises(ValueError, match="leaves nothing of the past"):
+        model.partial_fit(rng.standard_normal((1, 6)), sample_weight=[1e9])
+    assert not model.__sklearn_is_fitted__()
+    model.partial_fit(rng.standard_normal((1, 6)), sample_weight=[150.0])
+    assert np.isfinite(model.components_).all()

@@ -1,5 +1,6 @@
 """Learning from rows and entries that have weights."""
 
+import math
 import os
 from typing import Any, Self
 
@@ -12,10 +13,14 @@ from .known import emptied
 from .times import has_times
 from .weights import Weights, checked_weights
 
+# Share of the past that a row leaves at least: rounding would lose less.
+LEAST_LEFT = 1e-9
+
 
 class WeightedFactorizer(BaseFactorizer):
     """`fit` and `partial_fit` with weights; the model takes them into its sums."""
 
+    forget_factor: float | str
     temporal: bool | None
 
     def fit(
@@ -104,7 +109,22 @@ class WeightedFactorizer(BaseFactorizer):
                 raise ValueError(
                     "entry_weight is not for rows that are consecutive in time: set temporal=False."
                 )
-        return checked_weights(X, sample_weight, entry_weight)
+        X, weights = checked_weights(X, sample_weight, entry_weight)
+        if weights is not None:
+            self._check_what_is_left(float(weights.rows.max(initial=0.0)))
+        return X, weights
+
+    def _check_what_is_left(self, weight: float) -> None:
+        """Refuse a row that would leave nothing of all rows before it."""
+        factor = self.forget_factor
+        if not (isinstance(factor, float) and 0.0 < factor < 1.0):
+            return
+        most = math.log(LEAST_LEFT) / math.log(factor)
+        if weight > most:
+            raise ValueError(
+                f"sample_weight has the weight {weight:g}: with forget_factor={factor:g} a row of "
+                f"more than {most:.0f} leaves nothing of the past. Divide weights by their mean."
+            )
 
     def _is_now_temporal(self) -> bool:
         """Whether the fitted model, if there is one, takes rows as consecutive in time."""

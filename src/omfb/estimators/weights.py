@@ -178,7 +178,10 @@ def _entry_table(X: Any, entry_weight: Any) -> Any:
         )
     if not (scipy.sparse.issparse(entry_weight) or is_frame(entry_weight)):
         try:
-            entry_weight = np.asarray(entry_weight, np.float64)
+            table = np.asarray(entry_weight)
+            if table.dtype.kind == "c":
+                raise TypeError("complex numbers")
+            entry_weight = table.astype(np.float64)
         except (TypeError, ValueError, OverflowError) as error:
             raise TypeError("entry_weight must be a table of numbers, as X.") from error
     given = entry_weight[None] if is_row(X) and entry_weight.ndim == 1 else entry_weight

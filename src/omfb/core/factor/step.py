@@ -198,7 +198,7 @@ def _learn_rows(
         state = evolve(state, run_length=runs)
     leverage = _leverage(state, codes)
     learned = update_dictionary(state, rows, codes, keep, after, leverage, reuse)
-    check_finite_step(codes.X, learned.S)
+    check_finite_step(codes.X, learned.S, learned.S_inverse)
     dof = degrees_of_freedom(rows, codes, constant)
     left, stats, schedule = float(keep.prod()), state.stats, state.schedule
     each = after if rows.weights is None else after * rows.weights
