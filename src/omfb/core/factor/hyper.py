@@ -87,9 +87,9 @@ class Hyper:
     """Beyond the limit, an entry may reach this many times its leave-one-out prediction."""
     outlier_limit: float = 6.0
     """Predictive standard deviations beyond which an entry counts as an outlier."""
-    outlier_gain: float = 0.1
-    """Mean vote (-1 to 1) of held-out entries from which on outliers are dropped: 0.28 where a
-    table has spikes, at most 0.03 where rare events are real."""
+    outlier_gain: float = 0.04
+    """Mean vote (-1 to 1) of held-out entries from which on outliers are dropped: 0.05 to 0.3 where
+    one entry in a hundred is a spike, at most 0.03 where rare events are real."""
     level_change: int = 5
     """After so many consecutive outliers of a feature, the next are taken for a change of level."""
     heavy_tails: tuple[float, float] = (4.0, 0.002)
