@@ -129,7 +129,7 @@ def _chosen(
         return _geometric_loss(np.where(held_out, (filled - rows) / state.params.scale, np.nan))
 
     best, filled = _best(found, fill, loss, hyper.temporal_gain)
-    if seasons is not None:
+    if seasons is not None and state.config.seasons == "auto":  # what users give is not judged
         other, without = _best(plain, fill, loss, hyper.temporal_gain)
         # Also in shares of each feature's error: near duplicates are told apart by seasons.
         if any(of(filled) > (1.0 + hyper.season_cost) * of(without) for of in (loss, relative)):
