@@ -2,14 +2,12 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..learner.learner import Learner
-from ..learner.lineage import checked
 from ..learner.records import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model
 from ..persistence.records import plain
@@ -64,9 +62,8 @@ def write_estimator(
     A new file gets the permissions of the file `like`.
     """
     learner = model.learner_
-    snapshot = learner.snapshot_to_share()
-    parts = parts_of(snapshot)
-    header = {**more, **file_header(model), **parts.header, "lineage": list(snapshot.lineage)}
+    parts = parts_of(learner.snapshot_to_share())
+    header = {**more, **file_header(model), **parts.header}
     given = model.get_params(deep=False).get("init", "data")
     if not isinstance(given, str):
         init = init_array(given)
@@ -87,11 +84,7 @@ def read_estimator(path: str | os.PathLike[str], load: Callable[[Parts], Loaded]
 def load_parts(cls: type[Loaded], parts: Parts, algorithm: str) -> Loaded:
     """The fitted estimator that the parts of a file hold."""
     header = parts.header
-    try:
-        lineage = checked(header.get("lineage", []))
-    except FAULTS as error:
-        raise not_written_by_omfb(error) from error
-    learner = Learner.from_snapshot(replace(snapshot_of(parts), lineage=lineage))
+    learner = Learner.from_snapshot(snapshot_of(parts))
     if learner.engine.name != algorithm:
         raise ModelFileError(
             f"a model of {str(header.get('class'))[:40]}, whose algorithm is another one: load it "
