@@ -76,6 +76,8 @@ def test_the_examples_of_the_help_work_as_printed(folder, tmp_path):
     )
     hours = pd.Series(pd.date_range("2024-01-01", periods=100, freq="h"), name="time")
     waves = pd.DataFrame(np.sin(np.arange(300.0).reshape(100, 3)), columns=list("abc"))
+    waves["holiday"], waves["temperature"] = np.arange(100) // 24 % 7 == 0, np.arange(100.0) % 24
+    waves["holiday"] = waves["holiday"].astype(float)
     pd.concat([hours, waves], axis=1).to_csv(folder / "sensors.csv", index=False)
     examples = list(_examples())
     assert len(examples) >= 8
@@ -226,8 +228,8 @@ def test_fits_of_one_seed_are_equal_and_options_arrive(folder, tmp_path):
 
 
 USAGE = {
-    "no atoms": (["-r", "0"], "n_components must be 1 or more"),
-    "forgetting": (["--forget-factor", "2"], "forget_factor must be between 0.5 and 1"),
+    "no atoms": (["-r", "0"], "--n-components must be 1 or more"),
+    "forgetting": (["--forget-factor", "2"], "--forget-factor must be between 0.5 and 1"),
     "no such": (["--estimator", "pca"], "--estimator must be imputer, factor-analysis or omfb"),
     "of omfb": (["--lam", "2"], "imputer has no option --lam: it is one of --estimator omfb"),
     "of the others": (
@@ -241,7 +243,7 @@ USAGE = {
     "shrink what": (["--estimator", "omfb", "--shrink", "3"], "shrink=3.0 needs forget_factor"),
     "too many": (
         ["--estimator", "omfb", "--inner-iter", "1" + "0" * 20],
-        "inner_iter must be at most",
+        "--inner-iter must be at most",
     ),
     "too long": (["--every", "9" * 400, "--checkpoint", "c"], "--every must be like 30s"),
     "start": (
@@ -297,7 +299,7 @@ def test_data_errors_are_one_line_and_exit_code_1(folder, tmp_path):
         (["complete", table, "-m", table], "not an omfb model file"),
         (["complete", tmp_path / "no.csv", "-m", model], "no.csv: no such file or directory"),
         (["info", tmp_path / "no.omfb"], "no.omfb: no such file or directory"),
-        (["score", tmp_path, "-m", model], "cannot tell what kind of file"),
+        (["score", tmp_path, "-m", model], "a folder. Give one of the files in it"),
         (["fit", table, "-o", tmp_path / "no" / "m.omfb", "-q"], "no such file or directory"),
         (["fit", table, "-o", tmp_path / "m", "--columns", "f99"], "column 'f99' is not there"),
         (["fit", table, "-o", tmp_path / "m", "--columns", "1-99"], "no columns 1-99"),

@@ -79,7 +79,7 @@ def test_an_unknown_user_gets_what_the_average_one_likes(folder):
         ("fit ratings.csv --ratings 1,2,3 --no-header -o m.omfb", "--header is not for --ratings"),
         ("fit ratings.csv --ratings 1,2,3 --checkpoint c -o m.omfb", "--checkpoint is not for"),
         ("fit ratings.csv --ratings 1,2,3 --estimator omfb -o m.omfb", "--estimator is not for"),
-        ("fit ratings.csv --ratings 1,2,3 -r 0 -o m.omfb", "n_components must be 1 or more"),
+        ("fit ratings.csv --ratings 1,2,3 -r 0 -o m.omfb", "--n-components must be 1 or more"),
         ("fit ratings.csv --ratings 1,2,3 -o ratings.csv", "would be overwritten"),
         ("fit none.csv --ratings 1,2,3 -o m.omfb", "none.csv: no such file"),
         ("recommend ratings.csv --user 1", "not an omfb model file"),

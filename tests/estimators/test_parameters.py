@@ -86,6 +86,8 @@ def test_every_parameter_has_an_effect(estimator, name, caplog):
         return
     if name == "keep_empty_features":
         pytest.skip("see test_indicators.py")
+    if name == "drop_after":
+        pytest.skip("see test_new_features.py")
     if name == "new_features":  # of rows by name: tests/estimators/test_new_features.py
         model = estimator(new_features="ignore", **base).partial_fit({"a": 1.0})
         assert model.partial_fit({"b": 1.0}).n_features_in_ == 1
@@ -140,6 +142,7 @@ WRONG = {
     "add_indicator": ["yes", None],
     "keep_empty_features": ["yes", None],
     "covariates": [0.5, [0.5], ["a", "a"]],
+    "drop_after": [0, -1, 2.5, "soon", True],
 }
 
 

@@ -46,9 +46,9 @@ def test_what_is_no_table_of_numbers_is_shown(tmp_path, case):
 def test_a_mark_for_missing_values_is_taken_for_one_if_the_user_says_so(tmp_path, cell, hint):
     (tmp_path / "x.csv").write_text(f"a,b\n1,2\n3,{cell}\n5,6\n")
     with pytest.raises(DataError, match=rf"column 'b': .* is not a number; .*\({hint}=\)"):
-        np.concatenate([rows for rows, _ in _blocks(open_stream(tmp_path / "x.csv"))])
+        np.concatenate([block.rows for block in _blocks(open_stream(tmp_path / "x.csv"))])
     marked = open_stream(tmp_path / "x.csv", missing=cell)
-    assert np.isnan(np.concatenate([rows for rows, _ in _blocks(marked)])).sum() == 1
+    assert np.isnan(np.concatenate([block.rows for block in _blocks(marked)])).sum() == 1
 
 
 def _blocks(source):

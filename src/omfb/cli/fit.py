@@ -297,7 +297,7 @@ def fit(
 
         omfb fit ratings.csv --ratings user,item,rating -o ratings.omfb
 
-        omfb fit sensors.csv -o model.omfb --covariates holiday,temperature
+        omfb fit sensors.csv -o sensors.omfb --covariates holiday,temperature
 
         omfb fit table.csv -o model.omfb --checkpoint table.ckpt --resume
 
