@@ -116,7 +116,7 @@ def complete(
 
         omfb complete table.csv -m model.omfb -o filled.csv --report report.txt
 
-        omfb complete table.csv -m model.omfb -o filled.csv --max-gap 6h --max-std 0.5
+        omfb complete table.csv -m model.omfb -o filled.csv --max-std 0.5
 
         cat table.csv | omfb complete - -m model.omfb --learn > filled.csv
     """
