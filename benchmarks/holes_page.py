@@ -218,10 +218,23 @@ def holes(result: Result) -> Iterator[str]:
     waiting = [] if tiny else [p.name for p in PANELS if p.name not in tables_of(result)]
     if waiting:
         yield f"- Not measured in this run: {'; '.join(waiting)}. `make bench` goes on with them."
+    yield from of_older_releases(result)
     yield from (f"- {name}: {why}." for name, why in result["absent"].items())
     yield from (f"- {name}: {why}." for name, why in result["not_installed"].items())
     yield from (f"- {name} takes no part: {why}." for name, why in LEFT_OUT.items())
     yield ""
+
+
+def of_older_releases(result: Result) -> Iterator[str]:
+    """Which results of omfb are not those of the release that wrote the others."""
+    now, older = result["machine"]["omfb"], {}
+    for one in result["results"]:
+        release = one["version"].partition("+")[0]
+        if one["method"].startswith(OURS) and release != now:
+            older.setdefault((one["method"], release), {})[one["panel"]] = None
+    for (method, release), panels in older.items():
+        where = "all panels" if len(panels) == len(tables_of(result)) else ", ".join(panels)
+        yield f"- {method} was measured with {release} on {where}."
 
 
 LEFT_OUT = {
