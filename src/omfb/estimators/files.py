@@ -2,12 +2,14 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..learner.learner import Learner
+from ..learner.lineage import checked
 from ..learner.records import FAULTS, Parts, not_written_by_omfb, parts_of, snapshot_of
 from ..persistence import ModelFileError, read_model, write_model
 from ..persistence.records import plain
@@ -62,8 +64,9 @@ def write_estimator(
     A new file gets the permissions of the file `like`.
     """
     learner = model.learner_
-    parts = parts_of(learner.snapshot_to_share())
-    header = {**more, **file_header(model), **parts.header}
+    snapshot = learner.snapshot_to_share()
+    parts = parts_of(snapshot)
+    header = {**more, **file_header(model), **parts.header, "lineage": list(snapshot.lineage)}
     given = model.get_params(deep=False).get("init", "data")
     if not isinstance(given, str):
         init = init_array(given)
@@ -84,7 +87,11 @@ def read_estimator(path: str | os.PathLike[str], load: Callable[[Parts], Loaded]
 def load_parts(cls: type[Loaded], parts: Parts, algorithm: str) -> Loaded:
     """The fitted estimator that the parts of a file hold."""
     header = parts.header
-    learner = Learner.from_snapshot(snapshot_of(parts))
+    try:
+        lineage = checked(header.get("lineage", []))
+    except FAULTS as error:
+        raise not_written_by_omfb(error) from error
+    learner = Learner.from_snapshot(replace(snapshot_of(parts), lineage=lineage))
     if learner.engine.name != algorithm:
         raise ModelFileError(
             f"a model of {str(header.get('class'))[:40]}, whose algorithm is another one: load it "

@@ -1,7 +1,7 @@
 """Snapshots to headers and tensors, as model files and checkpoints hold them, and back."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from ..core.weighted import WeightedRows, are_weights
 from ..persistence import ModelFileError
 from ..persistence.modelfile import Tensors
 from ..persistence.records import flatten, plain, unflatten
-from .lineage import checked
 from .names import Names
 from .row_blocks import together
 from .snapshot import Learned, Snapshot
@@ -56,7 +55,6 @@ def parts_of(snapshot: Snapshot) -> Parts:
             "seed": int(snapshot.seed),
             "feature_names": _names_or_none(snapshot.feature_names),
         },
-        "lineage": list(snapshot.lineage),
         "config": None if state is not None else flatten(snapshot.config, "config", tensors),
         "state": None if state is None else flatten(state, "state", tensors),
         "totals": {
@@ -85,8 +83,7 @@ def snapshot_of(parts: Parts) -> Snapshot:
     if "learner" not in parts.header and isinstance(parts.header.get("ratings"), dict):
         raise ModelFileError("a model of ratings: load it by OMFBRecommender.")
     try:
-        snapshot = _snapshot(parts.header, parts.tensors)
-        return replace(snapshot, lineage=checked(parts.header.get("lineage", [])))
+        return _snapshot(parts.header, parts.tensors)
     except FAULTS as error:
         raise not_written_by_omfb(error) from error
 
