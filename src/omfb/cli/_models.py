@@ -91,6 +91,13 @@ def header_of(path: Path) -> dict[str, Any]:
     return {**kept, "reading": {"missing": missing}} if missing else kept
 
 
+def lineage_of(path: Path) -> tuple[str, ...]:
+    """The models that a model file has gone on from, as it was written."""
+    from ..persistence import read_model
+
+    return tuple(read_model(path)[0].get("lineage", ()))
+
+
 def missing_of(header: dict[str, Any], missing_values: Any = None) -> str | None:
     """What ``fit --missing`` was given, by `header_of`, and the model's `missing_values`."""
     from ..estimators.sentinels import MissingValues

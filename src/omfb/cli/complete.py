@@ -19,7 +19,7 @@ from ._extra_columns import ExtraColumns
 from ._fill import Bar, Filler
 from ._limits import LeftEmpty
 from ._models import Model as ModelOfFile
-from ._models import header_of, load_model, open_for
+from ._models import header_of, lineage_of, load_model, open_for
 from ._options import PIPE, Checkpoint, Data, Every, Model, Out, Quiet, ReadingOptions, reads_data
 from ._writing import bytes_to, output_format, table_to
 
@@ -142,7 +142,8 @@ def complete(
         left.check(loaded.learner)
         if learn and checkpoint is None and not quiet:
             say("omfb: what is learned will be lost; --checkpoint FILE keeps it")
-        saver.header = header_of(start)
+        lineage = lineage_of(start) if saver.exists else loaded.learner.snapshot().lineage
+        saver.header = {**header_of(start), "lineage": list(lineage)}
         source = open_for(loaded, data, reading, quiet, stop.check)
         if source.is_sparse and getattr(loaded.learner.config, "absent", "missing") == "zero":
             raise UsageError(
