@@ -1,4 +1,4 @@
-"""`Hyper`: every constant of the factor model that decides a result, with its reason.
+"""`Hyper`: constants of the factor model that decide a result, each with its reason.
 
 `benchmarks/ablation.py` switches mechanisms off by these fields and writes what each buys to
 `docs/ablation.md`. Block sizes and guards against overflow stay beside the code that needs them.
