@@ -1,22 +1,13 @@
 """A source in whose rows some numbers stand for missing values."""
 
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
-from .base import Blocks, Position, Source
-from .row_times import RowTimes
-
-COPIED = (
-    "name", "n_features", "feature_names", "column_names", "dtype", "n_rows", "share",
-    "rereadable", "worth_prefetching", "path", "notes", "times", "time_index", "time_column",
-    "zoned",
-)  # fmt: skip
+from .base import Block, Source
+from .wrapped import WrappedSource
 
 
-class MarkedSource(Source):
+class MarkedSource(WrappedSource):
     """The rows of another source with NaN in place of some numbers.
 
     Parameters
@@ -29,47 +20,12 @@ class MarkedSource(Source):
     """
 
     def __init__(self, source: Source, mark: Callable[[Any], Any], numbers: Any) -> None:
-        self._source, self._mark, self._numbers = source, mark, numbers
-        for name in COPIED:
-            setattr(self, name, getattr(source, name))
+        super().__init__(source)
+        self._mark, self._numbers = mark, numbers
 
-    def blocks(
-        self,
-        length: int,
-        shuffle: bool | str,
-        rng: np.random.RandomState,
-        position: Position = None,
-    ) -> Blocks:
-        """See `Source.blocks`."""
-        self._source.on_idle = self.on_idle
-        with closing(self._source.blocks(length, shuffle, rng, position)) as blocks:
-            for block in blocks:
-                yield block._replace(rows=self._mark(block.rows))
-
-    def row_times(self) -> RowTimes | None:
-        """See `Source.row_times`."""
-        return super().row_times() if self.times is not None else self._source.row_times()
-
-    def fraction(self, position: Position) -> float | None:
-        """See `Source.fraction`."""
-        return self._source.fraction(position)
+    def _changed(self, block: Block) -> Iterator[Block]:
+        yield block._replace(rows=self._mark(block.rows))
 
     def fingerprint(self) -> dict[str, Any]:
         """See `Source.fingerprint`."""
-        return {**self._source.fingerprint(), "missing": self._numbers}
-
-    def starts(self, count: int) -> list[Position]:
-        """See `Source.starts`."""
-        return self._source.starts(count)
-
-    def check_position(self, position: Position) -> None:
-        """See `Source.check_position`."""
-        self._source.check_position(position)
-
-    def row_number(self, block_length: int, position: Position, at: int) -> int | None:
-        """See `Source.row_number`."""
-        return self._source.row_number(block_length, position, at)
-
-    def close(self) -> None:
-        """See `Source.close`."""
-        self._source.close()
+        return {**super().fingerprint(), "missing": self._numbers}
